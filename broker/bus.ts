@@ -1,0 +1,134 @@
+import type { Payload } from '../protocol/payload.js';
+import type { Position } from '../protocol/position.js';
+
+/**
+ * What a node needs of the cluster for topic traffic. Two engines: memory (`bus-memory.ts`) and NATS.
+ * An engine speaks through the handler it is started with and knows nothing of sessions or sockets.
+ */
+export interface TopicBus {
+  /**
+   * Connects and makes sure that the streams of durable namespaces exist.
+   * @throws BrokerError `unavailable`
+   */
+  start(handler: BusHandler): Promise<void>;
+
+  /**
+   * Declares that this node hosts `interest`. Messages for it reach the handler from now on, also before the promise settles.
+   *
+   * Durable: resolves with the head of the interest: the position of its newest stored message (or, when there is
+   * none, a position before which nothing can come). Every message stored after that position is delivered or, if
+   * the engine loses it, shows as a break in `prev` (see `StoredMessage`). Live: resolves with `undefined`.
+   *
+   * Opening a key that is open already is a fault of the caller. Rejects with `unavailable` when the cluster is
+   * away; the interest is then not open.
+   */
+  open(interest: Interest): Promise<Position | undefined>;
+
+  /** Ends the interest. No handler call for it happens after this returns. Unknown keys are ignored. */
+  close(key: string): void;
+
+  /**
+   * Publishes one message. Durable: resolves once it is stored, with its place; with `id`, a second publish with
+   * the same publisher, topic and id within two minutes resolves with the first one's place and `duplicate`. Live: resolves with
+   * `undefined` as soon as the message was handed over.
+   * @throws BrokerError `unavailable`: it may or may not have been stored; retry with the same id.
+   */
+  publish(message: OutgoingMessage): Promise<Published | undefined>;
+
+  /**
+   * Stored messages of an interest with `offset > after`, in order, oldest first: a page of at most `limit` messages and about
+   * `historyPageBytesMax` bytes, at least one message if there is any. `after` = 0 reads from the oldest.
+   * @throws BrokerError `unavailable`
+   */
+  history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage>;
+
+  /**
+   * The last `count` stored messages of an interest, in order.
+   * @throws BrokerError `unavailable`
+   */
+  latest(filters: readonly string[], count: number): Promise<HistoryPage>;
+
+  /**
+   * Whether nothing that was stored after `offset` for the interest has been dropped (by age, count or purge), so that
+   * a client at that offset can be brought up to date. True for a topic that was merely quiet.
+   * @throws BrokerError `unavailable`
+   */
+  recoverable(filters: readonly string[], offset: number): Promise<boolean>;
+
+  /** The newest stored position of an interest, from the authority. @throws BrokerError `unavailable` */
+  head(filters: readonly string[]): Promise<Position>;
+
+  /**
+   * The offset of a durable namespace up to which this node has certainly been handed everything that it hosts;
+   * undefined when the namespace is not durable or this is not known yet. Cheap: reads memory.
+   */
+  floor(namespace: string): Position | undefined;
+
+  /** False while the cluster is out of reach: publishes would be refused. */
+  readonly connected: boolean;
+
+  /** Closes every interest and leaves the cluster. Publishes in flight settle first. */
+  stop(): Promise<void>;
+}
+
+/**
+ * One thing that a node listens to: an exact topic, a pattern, or several patterns of one namespace that overlap and are
+ * therefore read as one ordered sequence, in which a message that several match comes once.
+ */
+export interface Interest {
+  /** Names it in handler calls; unique among the open ones of a node. */
+  readonly key: string;
+  /** Topics or patterns, all of one namespace, at least one. */
+  readonly filters: readonly string[];
+}
+
+/** Where an engine delivers. Calls are synchronous; an engine never calls back into itself from them. */
+export interface BusHandler {
+  /** A live message: at most once, in the publisher's order. */
+  onLive(key: string, message: LiveMessage): void;
+  /** A stored message of a durable interest, normally in order; the receiver checks `prev`. */
+  onStored(key: string, message: StoredMessage): void;
+  /** The stream of a namespace was replaced (a new epoch): offsets start over at `head`. */
+  onEpoch(namespace: string, head: Position): void;
+  /** The cluster was lost or is back. After `true` the receiver repairs what it hosts. */
+  onConnected(connected: boolean): void;
+}
+
+export interface LiveMessage {
+  readonly topic: string;
+  readonly payload: Payload;
+}
+
+export interface StoredMessage extends LiveMessage {
+  /** Stream sequence: increasing within a namespace. */
+  readonly offset: number;
+  /**
+   * The offset of the message before this one in the same interest. 0: there is none, or it is not known any more.
+   * A receiver whose last offset is smaller has missed something.
+   */
+  readonly prev: number;
+}
+
+export interface OutgoingMessage extends LiveMessage {
+  /** Who publishes (a user id, or a name for a service): makes `id` unique to them. */
+  readonly publisher: string;
+  readonly id?: string;
+}
+
+export interface Published extends Position {
+  readonly duplicate: boolean;
+}
+
+export interface HistoryPage {
+  readonly epoch: string;
+  readonly messages: readonly StoredMessage[];
+  /** Whether more follow. */
+  readonly more: boolean;
+}
+
+/** Bytes of payload after which a history page ends. */
+export const historyPageBytesMax = 1024 * 1024;
+/** Messages a history page holds at most. */
+export const historyPageMessagesMax = 1000;
+/** How long a message id is remembered. */
+export const deduplicationMs = 120_000;
