@@ -1,0 +1,52 @@
+// Builds dist/ from nothing: compiles the sources, copies what is not TypeScript beside the code that reads it, and
+// makes the command line runnable. Runs by itself after `npm ci` and at the first `npx topicast` (the `prepare` script).
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const dist = join(root, 'dist');
+
+/** What is read at run time from beside the compiled code: the same path in the sources and in dist/. */
+const assetFolders = ['broker/lua', 'node/console', 'bench/data'];
+
+function compile(outDir) {
+  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+  const args = [tsc, '-p', join(root, 'tsconfig.build.json'), '--outDir', outDir];
+  return (
+    spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }).status === 0
+  );
+}
+
+function copyAssets(outDir) {
+  for (const folder of assetFolders.filter((name) => existsSync(join(root, name)))) {
+    cpSync(join(root, folder), join(outDir, folder), {
+      recursive: true,
+      filter: (path) => !/\.(ts|md)$/.test(path),
+    });
+  }
+}
+
+function makeRunnable(outDir) {
+  const main = join(outDir, 'node/main.js');
+  if (existsSync(main)) chmodSync(main, 0o755);
+}
+
+// Made aside and swapped in, so that a node that runs from dist/ keeps its files, and a failed build changes nothing.
+const staging = join(root, `.build-${process.pid}`);
+try {
+  mkdirSync(staging);
+  if (compile(staging)) {
+    copyAssets(staging);
+    makeRunnable(staging);
+    rmSync(dist, { recursive: true, force: true });
+    renameSync(staging, dist);
+  } else {
+    console.error('The build failed; dist/ is as it was.');
+    process.exitCode = 1;
+  }
+} finally {
+  rmSync(staging, { recursive: true, force: true });
+}
