@@ -1,5 +1,7 @@
 import type { Payload } from '../protocol/payload.js';
-import type { SessionRecord } from './sessions.js';
+import type { DirectMessage, SessionRecord } from './sessions.js';
+
+export type { DirectMessage } from './sessions.js';
 
 /**
  * Direct messages that no device of the user has acknowledged yet. Two engines: memory and Redis Cluster, each over the same per-user
@@ -22,11 +24,6 @@ export interface DirectQueue {
    * @throws BrokerError `unavailable`
    */
   acknowledge(userId: string, ids: readonly number[]): Promise<number>;
-}
-
-export interface DirectMessage {
-  readonly id: number;
-  readonly payload: Payload;
 }
 
 export interface QueuedPush {

@@ -1,4 +1,4 @@
-import type { DirectMessage } from './direct-queue.js';
+import type { Payload } from '../protocol/payload.js';
 
 /**
  * Who is connected where. Two engines: memory and Redis Cluster. Records expire by themselves after `sessionTtlSec` unless
@@ -49,6 +49,12 @@ export interface SessionRecord {
   readonly login: number;
   readonly active: number;
   readonly device?: string;
+}
+
+/** A message to one user, as it waits in the user's queue. */
+export interface DirectMessage {
+  readonly id: number;
+  readonly payload: Payload;
 }
 
 export interface Registration {
