@@ -8,6 +8,8 @@ export const grammarLimits = {
   userIdCharsMax: 128,
   epochCharsMax: 32,
   messageIdCharsMax: 128,
+  /** How deep arrays and maps of a payload may nest (a plain value is 0 deep, `[]` is 1). Holds for both codecs. */
+  payloadDepthMax: 64,
 } as const;
 
 export interface Limits {
