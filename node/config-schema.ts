@@ -53,6 +53,13 @@ function isUrl(value: string, protocols: readonly string[]): boolean {
   return url.hostname !== '' && protocols.includes(url.protocol);
 }
 
+/** `fetch` refuses URLs with credentials. */
+function isKeySetUrl(value: string): boolean {
+  return (
+    isUrl(value, ['http:', 'https:']) && new URL(value).username === '' && new URL(value).password === ''
+  );
+}
+
 function isNatsAddress(value: string): boolean {
   return isUrl(value.includes('://') ? value : `nats://${value}`, ['nats:', 'tls:']);
 }
@@ -115,7 +122,7 @@ export const settingsSchema = z.strictObject(
     workers: whole(1, 256, ' processes').optional(),
     jwtSecret: text('a secret that is not empty').optional(),
     jwtPublicKeyFile: text('the path of a PEM file with a public key').optional(),
-    jwksUrl: text('an http:// or https:// URL', (value) => isUrl(value, ['http:', 'https:'])).optional(),
+    jwksUrl: text('an http:// or https:// URL without a user or password', isKeySetUrl).optional(),
     jwtAudience: text('the audience that tokens must name').optional(),
     jwtIssuer: text('the issuer that tokens must name').optional(),
     jwtAlgorithms: listOf(oneOf([...secretAlgorithms, ...publicKeyAlgorithms]), 'algorithm names').optional(),
