@@ -40,12 +40,10 @@ interface Field<T, R extends boolean> {
   readonly read: (value: unknown) => T | undefined;
 }
 
-type OptionalKey<F, K extends keyof F> = Record<never, never> extends Pick<F, K> ? true : false;
+/** False for optional keys: a field that may be missing does not fit one that must be there. */
+type IsRequired<F, K extends keyof F> = F extends Readonly<Record<K, F[K]>> ? true : false;
 type FieldsOf<F> = {
-  readonly [K in Exclude<keyof F, 'type' | 'data'>]-?: Field<
-    Exclude<F[K], undefined>,
-    OptionalKey<F, K> extends true ? false : true
-  >;
+  readonly [K in Exclude<keyof F, 'type' | 'data'>]-?: Field<Exclude<F[K], undefined>, IsRequired<F, K>>;
 };
 type Shapes<F extends { readonly type: string }> = {
   readonly [T in F['type']]: FieldsOf<Extract<F, { readonly type: T }>>;
