@@ -17,7 +17,7 @@ export class CliFailure extends Error {
   }
 }
 
-/** What a person needs to know of an error, on one line. `fetch` and the sockets hide the reason in the causes. */
+/** What a person needs to know of an error of `fetch` or a socket, on one line: they hide the reason in the causes. */
 export function describe(error: unknown): string {
   const code = systemCode(error);
   const known = code === undefined ? undefined : systemReasons[code];

@@ -117,8 +117,9 @@ export class Positions {
       const text = floors[namespaceOf(entry.request.topic)];
       if (text === undefined || !entry.attached) continue;
       const floor = parsePosition(text);
-      if (floor.ok && floor.value.epoch === entry.epoch)
+      if (floor.ok && floor.value.epoch === entry.epoch) {
         entry.floor = Math.max(entry.floor, floor.value.offset);
+      }
     }
   }
 

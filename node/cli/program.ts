@@ -34,7 +34,8 @@ export async function runCli(args: readonly string[], parts: CliParts): Promise<
     await createProgram(parts).parseAsync([...args], { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.fine : exitCodes.usage;
-    await writeLine(io.stderr, `error: ${describe(error)}`);
+    const message = error instanceof Error && error.message !== '' ? error.message : describe(error);
+    await writeLine(io.stderr, `error: ${oneLine(message)}`);
     return error instanceof UsageError ? exitCodes.usage : exitCodes.failed;
   }
   if (outputFault === undefined || isBrokenPipe(outputFault)) return exitCodes.fine;

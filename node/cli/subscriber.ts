@@ -63,19 +63,20 @@ export class Subscriber {
 
   /** Resolves after `signal` is aborted and the socket is closed; rejects with `CliFailure` when it is over. */
   async run(signal: AbortSignal): Promise<void> {
+    const stopped = (): boolean => signal.aborted;
     let everWelcomed = false;
-    for (let attempt = 0; !signal.aborted; attempt++) {
+    for (let attempt = 0; !stopped(); attempt++) {
       const end = await this.connect(signal);
-      if (signal.aborted) return;
+      if (stopped()) return;
       if (this.hopeless !== undefined) throw new CliFailure(this.hopeless);
       if (end.welcomedMs !== undefined) everWelcomed = true;
       const explained = await this.explain(end, signal);
-      if (signal.aborted) return;
+      if (stopped()) return;
       const verdict = verdictOf(explained, this.options.target.url, everWelcomed);
       if ('fatal' in verdict) throw new CliFailure(verdict.fatal);
       if ((end.welcomedMs ?? 0) >= stableMs) attempt = 0;
       const waitMs = Math.max(fullJitter(attempt, this.options.random), verdict.waitMs);
-      this.events.status(`reconnecting in ${(waitMs / 1000).toFixed(1)} s: ${end.reason}`);
+      this.events.status(`reconnecting in ${(waitMs / 1000).toFixed(1)} s: ${explained.reason}`);
       await pause(waitMs, signal);
     }
   }
@@ -135,7 +136,8 @@ export class Subscriber {
       const answer = await ask(target, { method: 'GET', path: connectPath, query: { user }, signal });
       if (answer.status < 400) return end;
       const retryMs = parseRetryAfter(answer.retryAfter);
-      return { ...end, status: answer.status, ...(retryMs === undefined ? {} : { retryMs }) };
+      const reason = `refused with ${answer.status}`;
+      return { ...end, reason, status: answer.status, ...(retryMs === undefined ? {} : { retryMs }) };
     } catch (error) {
       if (error instanceof CliFailure) return end;
       throw error;
@@ -237,8 +239,9 @@ export function verdictOf(end: LinkEnd, url: URL, everWelcomed: boolean): Verdic
   if (status !== undefined) {
     if (status === 401) return { fatal: 'the token was refused (401): give a valid one with --token' };
     if (status === 403) return { fatal: 'the server does not allow this client (403)' };
-    if (status < 500 && status !== 429)
+    if (status < 500 && status !== 429) {
       return { fatal: `${url.origin} refused the connection with ${status}` };
+    }
     return { waitMs: end.retryMs ?? 0 };
   }
   if (code !== undefined && !shouldReconnect(code)) {
@@ -250,8 +253,9 @@ export function verdictOf(end: LinkEnd, url: URL, everWelcomed: boolean): Verdic
 
 /** The value of `topics` in the handshake, or undefined when it does not fit there. */
 export function queryOf(requests: readonly TopicRequest[]): string | undefined {
-  if (requests.some((request) => request.last !== undefined && request.offset === undefined))
+  if (requests.some((request) => request.last !== undefined && request.offset === undefined)) {
     return undefined;
+  }
   // These are plain characters in a query, and escaping them would treble them.
   const text = requests.map(formatTopicRequest).join(',');
   const query = encodeURIComponent(text).replace(/%(2C|3A|40)/g, decodeURIComponent);
