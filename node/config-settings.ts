@@ -6,6 +6,8 @@
 export const envPrefix = 'TOPICAST_';
 /** Names the settings file; not a setting itself. */
 export const configFileEnv = 'TOPICAST_CONFIG';
+/** Names that are not settings of a node and may be set all the same: the client commands read them. */
+export const clientEnv = ['TOPICAST_URL', 'TOPICAST_TOKEN'];
 
 export interface Setting {
   /** Where the value goes in the settings: one key, or `limits` and a key. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { settingsSchema, type Settings } from './config-schema.js';
-import { configFileEnv, envPrefix, settings, type Setting } from './config-settings.js';
+import { clientEnv, configFileEnv, envPrefix, settings, type Setting } from './config-settings.js';
 
 /** What a source sets, as far as it is sound, and what is wrong with it: one line each, without values. */
 export interface SourceRead {
@@ -26,10 +26,11 @@ export function readSettingsFile(path: string): SourceRead {
 /** Reads the `TOPICAST_…` variables; other variables are none of its business. */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): SourceRead {
   const known = new Map(settings.map((s) => [s.env, s]));
+  const others = new Set([configFileEnv, ...clientEnv]);
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, text] of Object.entries(env)) {
-    if (text === undefined || !name.startsWith(envPrefix) || name === configFileEnv) continue;
+    if (text === undefined || !name.startsWith(envPrefix) || others.has(name)) continue;
     const setting = known.get(name);
     if (setting === undefined) {
       problems.push(

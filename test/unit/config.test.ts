@@ -29,7 +29,7 @@ function problemsOf(input: Partial<ConfigInput>): readonly string[] {
 
 describe('defaults', () => {
   it('are an embedded node on loopback without auth', () => {
-    const config = loadConfig({ env: { PATH: '/bin', TOPICASTLE: 'not ours' } });
+    const config = loadConfig({ env: { PATH: '/bin', TOPICASTLE: 'not ours', TOPICAST_URL: 'http://a' } });
     expect(config).toMatchObject({
       engine: 'embedded',
       authConfigured: false,
