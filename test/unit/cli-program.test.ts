@@ -7,6 +7,8 @@ import { UsageError } from '../../node/cli/errors.js';
 import { createProgram, runCli, type CliParts } from '../../node/cli/program.js';
 import { directLine, messageLine, readRequests } from '../../node/cli/sub.js';
 import { parseDurationSec } from '../../node/cli/token.js';
+import { settings } from '../../node/config-settings.js';
+import { flagName } from '../../node/config-sources.js';
 
 interface Outcome {
   readonly code: number;
@@ -147,6 +149,17 @@ describe('serve', () => {
     const args = ['serve', '--port', '0', '--nats-url', 'nats://a,nats://b', '--print-config'];
     expect((await run(args, { serve, env: { TOPICAST_HOST: '::1' } })).code).toBe(0);
     expect(given).toEqual({ port: '0', natsUrl: 'nats://a,nats://b', printConfig: true });
+  });
+
+  it('has a flag for every setting, under the key by which settings are read', async () => {
+    const args = settings.flatMap(({ flag }) => [flagName(flag), 'x']);
+    let given: unknown;
+    const serve = (flags: Record<string, unknown>): Promise<void> => {
+      given = flags;
+      return Promise.resolve();
+    };
+    expect((await run(['serve', ...args], { serve })).code).toBe(0);
+    expect(given).toEqual(Object.fromEntries(settings.map(({ flag }) => [flag, 'x'])));
   });
 
   it('tells wrong settings from failures', async () => {
