@@ -22,6 +22,7 @@ export function describe(error: unknown): string {
   const code = systemCode(error);
   const known = code === undefined ? undefined : systemReasons[code];
   if (known !== undefined) return known;
+  if (error instanceof TypeError && error.cause instanceof Error) return describe(error.cause);
   const text = error instanceof Error ? error.message || error.name : String(error);
   return oneLine(code !== undefined && !text.includes(code) ? `${text} (${code})` : text);
 }

@@ -1,6 +1,6 @@
 import type { ServerFrame, SubscribedTopic, TopicRequest } from '../../protocol/frames.js';
 import { parsePosition } from '../../protocol/position.js';
-import { namespaceOf } from '../../protocol/topic.js';
+import { matches, namespaceOf } from '../../protocol/topic.js';
 
 type Message = Extract<ServerFrame, { type: 'msg' }>;
 
@@ -97,7 +97,7 @@ export class Positions {
     const { topic, offset, pattern } = message;
     if (offset === undefined) return true;
     const entry = this.held.get(pattern ?? topic);
-    const fresh = offset > (entry?.offset ?? -1) && offset > (this.seen.get(topic) ?? -1);
+    const fresh = offset > (this.seen.get(topic) ?? -1) && this.awaits(topic, offset);
     if (entry !== undefined) entry.offset = Math.max(entry.offset, offset);
     const exact = pattern === undefined ? undefined : this.held.get(topic);
     if (exact !== undefined) exact.offset = Math.max(exact.offset, offset);
@@ -121,6 +121,20 @@ export class Positions {
         entry.floor = Math.max(entry.floor, floor.value.offset);
       }
     }
+  }
+
+  /**
+   * Whether a subscription still lacks this offset. It need not be the one that the message came for: one server-side
+   * subscription may serve several of ours that began at different places.
+   */
+  private awaits(topic: string, offset: number): boolean {
+    let covered = false;
+    for (const [filter, entry] of this.held) {
+      if (!matches(filter, topic)) continue;
+      if (entry.offset < offset) return true;
+      covered = true;
+    }
+    return !covered;
   }
 
   private remember(topic: string, offset: number): void {

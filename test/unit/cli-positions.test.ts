@@ -77,6 +77,15 @@ describe('positions of a subscriber', () => {
     expect(positions.accept(message('item.1', 60, 'item.*'))).toBe(true);
   });
 
+  it('takes a replay for a topic that is served by a pattern which began later', () => {
+    const positions = new Positions([{ topic: 'item.1', epoch: 'e1', offset: 5 }, { topic: 'item.*' }]);
+    positions.subscribed({ topic: 'item.1', epoch: 'e1', offset: 5, recovered: true });
+    positions.subscribed({ topic: 'item.*', epoch: 'e1', offset: 100, recovered: true });
+    expect(positions.accept(message('item.1', 60, 'item.*'))).toBe(true);
+    expect(positions.requests().map(({ offset }) => offset)).toEqual([60, 100]);
+    expect(positions.accept(message('item.2', 60, 'item.*'))).toBe(false);
+  });
+
   it('drops a message that another overlapping pattern brought already', () => {
     const positions = attachedAt(10, 'item.*.x', 'item.a.*');
     expect(positions.accept(message('item.a.x', 11, 'item.*.x'))).toBe(true);
