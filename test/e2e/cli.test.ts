@@ -3,7 +3,6 @@ import { runCli, type Child } from '../support/child.js';
 import { startNode, type NodeProcess } from '../support/node-process.js';
 
 const secret = 'end-to-end secret that is long enough';
-const open = { TOPICAST_INSECURE: '1' };
 const guarded = { TOPICAST_JWT_SECRET: secret };
 
 const toStop: (NodeProcess | Child)[] = [];
@@ -184,7 +183,7 @@ describe('topicast', () => {
   });
 
   it('stops a node that is told to, with 0', async () => {
-    const started = await node(open);
+    const started = await node();
     expect(await started.stop()).toBe(0);
   });
 });
