@@ -68,8 +68,9 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
   const checks = verifyOptions(config);
 
   async function authenticate(token: string | undefined): Promise<Principal | undefined> {
-    if (token === undefined || token.length > config.limits.tokenBytesMax)
-      {return refuse('no token, or a too long one');}
+    if (token === undefined || token.length > config.limits.tokenBytesMax) {
+      return refuse('no token, or a too long one');
+    }
     if (isApiKey(token)) return apiKeyPrincipal();
     if (getKey === undefined) return refuse('not the API key');
     const tokenId = tokenIdOf(token);

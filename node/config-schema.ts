@@ -97,6 +97,7 @@ const limitsSchema = z.strictObject(
     frameBytesMax: whole(1024, 16 * mib, ' bytes').optional(),
     payloadBytesMax: whole(1024, 8 * mib, ' bytes').optional(),
     topicsMax: whole(1, 100_000, ' topics').optional(),
+    patternsMax: whole(0, 1000, ' patterns').optional(),
     tokenBytesMax: whole(256, 64 * 1024, ' bytes').optional(),
     headerBytesMax: whole(4096, mib, ' bytes').optional(),
     bufferBytesMax: whole(16 * 1024, 256 * mib, ' bytes').optional(),

@@ -75,6 +75,7 @@ export const settings: readonly Setting[] = [
   limit('TOPICAST_LIMIT_FRAME_BYTES', 'frameBytesMax', 'one frame from a client (65536)'),
   limit('TOPICAST_LIMIT_PAYLOAD_BYTES', 'payloadBytesMax', 'the data of one message (262144)'),
   limit('TOPICAST_LIMIT_TOPICS', 'topicsMax', 'topics of one connection (512)'),
+  limit('TOPICAST_LIMIT_PATTERNS', 'patternsMax', 'patterns among them (64)'),
   limit('TOPICAST_LIMIT_TOKEN_BYTES', 'tokenBytesMax', 'one token (8192)'),
   limit('TOPICAST_LIMIT_HEADER_BYTES', 'headerBytesMax', 'the header block of a request (16384)'),
   limit('TOPICAST_LIMIT_BUFFER_BYTES', 'bufferBytesMax', 'waiting for one slow socket (1048576)'),

@@ -107,8 +107,7 @@ const defaults = {
   insecure: false,
   connectRate: 5000,
   connectionsMax: 0,
-  // Enough for a person's devices and tabs, far below what one stolen token could do to a node.
-  connectionsPerUserMax: 16,
+  connectionsPerUserMax: 0,
   logLevel: 'info',
   pingSec: 30,
   idleSec: 180,

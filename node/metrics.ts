@@ -24,7 +24,7 @@ export interface Counters {
   directPushed: number;
   directSent: number;
   directAcked: number;
-  /** Messages that were fetched to close a gap of this node, and those that were gone. */
+  /** Messages that were fetched because this node had missed them, and gaps in which some were gone for good. */
   gapsRepaired: number;
   gapsLost: number;
   /** Connections told to subscribe again because they fell behind, and those closed because they stayed behind. */
@@ -32,6 +32,8 @@ export interface Counters {
   slowCloses: number;
   /** Messages of the bus whose body does not parse. */
   bodiesDropped: number;
+  /** Unexpected faults that ended a connection: each one is a bug. */
+  faults: number;
 }
 
 export interface Metrics {
@@ -93,6 +95,7 @@ function createCounters(): Counters {
     resyncs: 0,
     slowCloses: 0,
     bodiesDropped: 0,
+    faults: 0,
   };
 }
 
@@ -118,9 +121,10 @@ function registerCounters(registry: Registry, c: Counters): void {
   plain('direct_sent_total', 'Direct messages handed to sockets.', () => c.directSent);
   plain('direct_acked_total', 'Direct messages acknowledged by clients.', () => c.directAcked);
   plain('gap_messages_repaired_total', 'Missed messages that were fetched.', () => c.gapsRepaired);
-  plain('gap_messages_lost_total', 'Missed messages that were gone.', () => c.gapsLost);
+  plain('gaps_lost_total', 'Gaps in which messages were gone for good.', () => c.gapsLost);
   plain('resyncs_total', 'Connections that fell behind and were told so.', () => c.resyncs);
   plain('slow_closes_total', 'Connections closed because they stayed behind.', () => c.slowCloses);
+  plain('faults_total', 'Unexpected faults that ended a connection.', () => c.faults);
   plain('bodies_dropped_total', 'Messages dropped because their body does not parse.', () => c.bodiesDropped);
 }
 

@@ -19,6 +19,8 @@ export interface Limits {
   readonly payloadBytesMax: number;
   /** Subscriptions (topics and patterns together) of one connection. */
   readonly topicsMax: number;
+  /** Patterns among them: each new one is compared with the others. */
+  readonly patternsMax: number;
   readonly tokenBytesMax: number;
   /** Request line and headers of an HTTP request or a handshake. */
   readonly headerBytesMax: number;
@@ -33,6 +35,7 @@ export const defaultLimits: Limits = {
   frameBytesMax: 64 * 1024,
   payloadBytesMax: 256 * 1024,
   topicsMax: 512,
+  patternsMax: 64,
   tokenBytesMax: 8 * 1024,
   headerBytesMax: 16 * 1024,
   bufferBytesMax: 1024 * 1024,

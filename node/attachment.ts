@@ -1,0 +1,249 @@
+import type { HistoryPage } from '../broker/bus.js';
+import type { SubscribedTopic, TopicRequest } from '../protocol/frames.js';
+import type { Position } from '../protocol/position.js';
+import { matches } from '../protocol/topic.js';
+import type { Channel } from './channel.js';
+import type { Feed } from './feed.js';
+import type { ChannelMessage } from './message.js';
+import type { Outlet } from './outlet.js';
+import type { SubscribeAnswer } from './subscribe-answer.js';
+
+/** One subscription of a session, as a member of the channel that serves it. */
+export interface Member {
+  /** The topic or pattern that the client named. */
+  readonly filter: string;
+  /** What the session has been sent up to; undefined until the request is resolved. Live topics keep 0. */
+  cursor: number | undefined;
+  readonly request: TopicRequest;
+  /** Collects what became of it, until that is told. */
+  readonly answer: SubscribeAnswer;
+}
+
+/** The slice of a session that an attachment needs. */
+export interface AttachmentHost {
+  readonly outlet: Outlet;
+  /** Resolves when what waits for the socket has been written, or the session has ended. */
+  drained(): Promise<void>;
+  /** Something was not accepted by the socket: the session detaches everything and resyncs. */
+  onDropped(): void;
+  /** The reader is slower than the topic for good. */
+  onHopeless(): void;
+}
+
+/** Reads in a row without getting nearer to the head, after which a replay is given up. */
+const stalledReadsMax = 20;
+
+/**
+ * A session on a channel: replays what the session has not seen, then goes live in the same tick, so that nothing is missing
+ * and nothing comes twice. An attachment runs once; to move a session, `end` it and make another from its members.
+ */
+export class Attachment {
+  readonly channel: Channel;
+  readonly members: readonly Member[];
+  readonly #host: AttachmentHost;
+  #state: 'starting' | 'live' | 'ended' = 'starting';
+  /** A page that resolving read and that the replay can begin with. */
+  #page: HistoryPage | undefined;
+
+  constructor(channel: Channel, members: readonly Member[], host: AttachmentHost) {
+    this.channel = channel;
+    this.members = members;
+    this.#host = host;
+  }
+
+  get live(): boolean {
+    return this.#state === 'live';
+  }
+
+  /** A method, because it changes while others are awaited. */
+  ended(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /**
+   * Leaves the channel. What was accepted before is sent first; afterwards every member's cursor says what the session has.
+   * Not to be called from a drop: then nothing can be sent any more (`abandon`).
+   */
+  end(): void {
+    if (this.#state === 'live') {
+      this.channel.flush();
+      const last = this.channel.feed?.last ?? 0;
+      for (const member of this.members) member.cursor = last;
+    }
+    this.abandon();
+  }
+
+  /** Leaves at once; cursors are void. */
+  abandon(): void {
+    if (this.#state === 'live') this.#host.outlet.leave(this.channel);
+    this.#state = 'ended';
+  }
+
+  /** The channel's stream was replaced: what is resolved goes on at the new head, and the client is told. */
+  restart(head: Position): SubscribedTopic[] {
+    this.#page = undefined;
+    const resolved = this.members.filter((m) => m.cursor !== undefined);
+    for (const member of resolved) member.cursor = head.offset;
+    return resolved.map((m) => ({ topic: m.filter, ...head, recovered: false }));
+  }
+
+  /** Settles where each new member starts, answers, replays and goes live. Waits for the channel to be open, however long that takes. */
+  async start(): Promise<void> {
+    if (!this.channel.isOpen) await this.channel.whenOpen();
+    const told: Promise<void>[] = [];
+    for (const member of this.members) {
+      if (this.ended()) return;
+      if (member.cursor !== undefined) continue;
+      const outcome = await this.#resolve(member);
+      if (outcome !== undefined) told.push(member.answer.add(outcome));
+    }
+    if (told.length > 0) await Promise.all(told);
+    await this.#replayToLive();
+  }
+
+  /** Undefined when the attachment ended meanwhile: the member has another one that answers for it, or is gone. */
+  async #resolve(member: Member): Promise<SubscribedTopic | undefined> {
+    const feed = this.channel.feed;
+    if (feed === undefined) {
+      member.cursor = 0;
+      return { topic: member.filter };
+    }
+    const found = await this.#locate(feed, member);
+    if (this.ended()) return undefined;
+    member.cursor = found ?? feed.last;
+    return {
+      topic: member.filter,
+      epoch: feed.epoch,
+      offset: member.cursor,
+      recovered: found !== undefined,
+    };
+  }
+
+  async #replayToLive(): Promise<void> {
+    const { channel } = this;
+    let stalls = 0;
+    while (!this.ended()) {
+      const feed = channel.feed;
+      if (feed === undefined) return this.#join();
+      const position = this.#position();
+      if (feed.covers(position)) {
+        // Held messages go to those who are attached already; this session gets them from the ring.
+        feed.flush();
+        if (this.#send(feed.ring.after(position))) {
+          this.#advance(feed.last);
+          return this.#join();
+        }
+      } else {
+        const page = this.#page ?? (await this.#read(() => feed.reader.read(position)));
+        this.#page = undefined;
+        if (page === undefined || this.ended()) return;
+        this.#replay(feed, page, position);
+        stalls = this.#position() > position ? 0 : stalls + 1;
+        if (stalls > stalledReadsMax) return this.#host.onHopeless();
+      }
+      if (!this.ended()) await this.#host.drained();
+    }
+  }
+
+  /** The offset that the member starts after; undefined when its position cannot be recovered. */
+  async #locate(feed: Feed, { filter, request }: Member): Promise<number | undefined> {
+    if (request.offset === undefined) {
+      return request.last === undefined ? feed.last : this.#locateLast(feed, filter, request.last);
+    }
+    const { epoch, offset } = request;
+    if (epoch !== feed.epoch) return undefined;
+    if (offset > feed.last && !(await this.#reach(feed, epoch, offset))) return undefined;
+    if (feed.covers(offset)) return offset;
+    if (this.members.length > 1) {
+      const recoverable = await this.#read(() => this.channel.source.recoverable([filter], offset));
+      return recoverable === true ? offset : undefined;
+    }
+    const page = await this.#read(() => feed.reader.read(offset));
+    if (page?.complete !== true || page.epoch !== epoch) return undefined;
+    this.#page = page;
+    return offset;
+  }
+
+  /** A client may be ahead of this node: it knows a floor, or comes from a node that is faster. */
+  async #reach(feed: Feed, epoch: string, offset: number): Promise<boolean> {
+    const floor = this.channel.source.floor(this.channel.namespace);
+    if (floor !== undefined) feed.advance(floor);
+    if (offset <= feed.last) return true;
+    const head = await this.#read(() => this.channel.source.head(this.channel.namespace));
+    if (head?.epoch !== epoch || offset > head.offset) return false;
+    await feed.reached(offset);
+    return !this.ended();
+  }
+
+  async #locateLast(feed: Feed, filter: string, count: number): Promise<number> {
+    const page = await this.#read(() => this.channel.source.latest([filter], count));
+    const first = page?.messages[0];
+    if (first === undefined || first.offset > feed.last) return feed.last;
+    return first.offset - 1;
+  }
+
+  /** Asks the bus until it answers; undefined when the attachment ended before. */
+  async #read<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    for (let attempt = 0; !this.ended(); attempt++) {
+      try {
+        return await ask();
+      } catch (error) {
+        this.channel.source.onReadFailed(error);
+        await this.channel.source.backoff(attempt);
+      }
+    }
+    return undefined;
+  }
+
+  /** Sends the part of a page that this node has seen live: the rest will come through the feed. */
+  #replay(feed: Feed, page: HistoryPage, position: number): void {
+    if (page.epoch !== feed.epoch) return;
+    const due = page.messages.filter((m) => m.offset > position && m.offset <= feed.last);
+    const upTo = Math.min(page.upTo, feed.last);
+    if (!page.complete) this.#declareGap((due[0]?.offset ?? upTo + 1) - 1);
+    if (this.#send(due.map((m) => feed.wrap(m)))) this.#advance(upTo);
+  }
+
+  #declareGap(to: number): void {
+    for (const member of this.members) {
+      const from = (member.cursor ?? 0) + 1;
+      if (from > to) continue;
+      if (this.#host.outlet.send({ type: 'gap', topic: member.filter, from, to }) === 'dropped') {
+        return this.#host.onDropped();
+      }
+    }
+    this.#advance(to);
+  }
+
+  /** Sends in order until the socket pushes back. @returns whether all were sent */
+  #send(messages: Iterable<ChannelMessage>): boolean {
+    let status = 'sent';
+    for (const message of messages) {
+      if (status === 'buffered') return false;
+      if (this.#wants(message)) status = this.#host.outlet.deliver(message);
+      if (status === 'dropped') {
+        this.#host.onDropped();
+        return false;
+      }
+      this.#advance(message.offset);
+    }
+    return true;
+  }
+
+  #wants(message: ChannelMessage): boolean {
+    return this.members.some((m) => (m.cursor ?? 0) < message.offset && matches(m.filter, message.topic));
+  }
+
+  #advance(to: number): void {
+    for (const member of this.members) member.cursor = Math.max(member.cursor ?? 0, to);
+  }
+
+  #position(): number {
+    return Math.min(...this.members.map((m) => m.cursor ?? 0));
+  }
+
+  #join(): void {
+    this.#host.outlet.join(this.channel);
+    this.#state = 'live';
+  }
+}

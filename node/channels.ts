@@ -1,0 +1,189 @@
+import type { BusHandler, LiveMessage, StoredMessage, TopicBus } from '../broker/bus.js';
+import type { Namespaces } from '../broker/namespaces.js';
+import type { Position } from '../protocol/position.js';
+import { isPattern, matches, namespaceOf } from '../protocol/topic.js';
+import type { Batcher } from './batcher.js';
+import { Channel, type ChannelSource } from './channel.js';
+import type { Fanout } from './fanout.js';
+import { Feed } from './feed.js';
+import type { Logger } from './log.js';
+import { ChannelMessage } from './message.js';
+import type { Counters } from './metrics.js';
+
+export interface ChannelsOptions {
+  readonly bus: TopicBus;
+  readonly namespaces: Namespaces;
+  readonly fanout: Fanout;
+  readonly batcher: Batcher;
+  readonly ringMessages: number;
+  readonly ringBytes: number;
+  /** How long the node keeps interest in a channel that nobody holds any more. */
+  readonly lingerMs: number;
+  readonly log: Logger;
+  readonly counters: Pick<Counters, 'gapsRepaired' | 'gapsLost'>;
+  /** The stream of a namespace was replaced: sessions have to be told. */
+  readonly onEpoch: (namespace: string, head: Position) => void;
+}
+
+const backoffMsMax = 2000;
+
+/** Every channel that this node hosts: opened with the first holder, closed some time after the last (G3). */
+export class Channels implements BusHandler {
+  readonly #options: ChannelsOptions;
+  readonly #channels = new Map<string, Channel>();
+  readonly #source: ChannelSource;
+
+  constructor(options: ChannelsOptions) {
+    this.#options = options;
+    const { bus, log } = options;
+    this.#source = {
+      history: (filters, after, limit) => bus.history(filters, after, limit),
+      latest: (filters, count) => bus.latest(filters, count),
+      recoverable: (filters, offset) => bus.recoverable(filters, offset),
+      head: (namespace) => bus.head(namespace),
+      floor: (namespace) => bus.floor(namespace),
+      backoff: (attempt) => new Promise((resolve) => setTimeout(resolve, backoffMs(attempt))),
+      onReadFailed: (error) => {
+        log.warn({ err: error }, 'a read of the history failed and will be tried again');
+      },
+    };
+  }
+
+  get size(): number {
+    return this.#channels.size;
+  }
+
+  /** The channel of these filters (one topic, or sorted patterns), opened when it is not yet. Each call needs a `release`. */
+  acquire(key: string, filters: readonly string[]): Channel {
+    let channel = this.#channels.get(key);
+    if (channel === undefined) {
+      channel = this.#create(key, filters);
+      this.#channels.set(key, channel);
+      this.#open(channel, 0);
+    }
+    clearTimeout(channel.lingerTimer);
+    channel.lingerTimer = undefined;
+    channel.holders++;
+    return channel;
+  }
+
+  release(channel: Channel): void {
+    channel.holders--;
+    if (channel.holders === 0) this.#linger(channel);
+  }
+
+  /** Live sessions on all channels that a message of this topic (or pattern, taken literally) goes to. */
+  subscribersOf(topic: string): number {
+    let count = 0;
+    for (const channel of this.#channels.values()) {
+      if (channel.filters.some((filter) => matches(filter, topic))) count += channel.subscribers;
+    }
+    return count;
+  }
+
+  onLive(key: string, message: LiveMessage): void {
+    const channel = this.#channels.get(key);
+    if (channel === undefined) return;
+    const pattern = isPattern(key) ? channel.filters.find((f) => matches(f, message.topic)) : undefined;
+    channel.receiveLive(new ChannelMessage(message, 0, pattern));
+  }
+
+  onStored(key: string, message: StoredMessage): void {
+    this.#channels.get(key)?.feed?.receive(message);
+  }
+
+  onEpoch(namespace: string, head: Position): void {
+    for (const channel of this.#channels.values()) {
+      if (channel.namespace === namespace) channel.feed?.restart(head);
+    }
+    this.#options.onEpoch(namespace, head);
+  }
+
+  onConnected(connected: boolean): void {
+    if (!connected) return;
+    for (const namespace of this.#options.namespaces.durable) {
+      this.#repairAll(namespace).catch((error: unknown) => {
+        this.#options.log.warn({ err: error, namespace }, 'the head of a stream could not be read');
+      });
+    }
+  }
+
+  async #repairAll(namespace: string): Promise<void> {
+    const head = await this.#options.bus.head(namespace);
+    for (const channel of this.#channels.values()) {
+      if (channel.namespace === namespace) channel.feed?.repair(head.offset);
+    }
+  }
+
+  #create(key: string, filters: readonly string[]): Channel {
+    const { batcher, fanout, namespaces } = this.#options;
+    const namespace = namespaceOf(filters[0] ?? key);
+    const settings = namespaces.of(namespace);
+    const channel: Channel = new Channel({
+      key,
+      filters,
+      namespace,
+      settings,
+      source: this.#source,
+      feed: settings.delivery === 'durable' ? this.#createFeed(filters, () => channel) : undefined,
+      publish: (to, items) => fanout.publish(to, items),
+      scheduleFlush: (of) => batcher.add(of),
+    });
+    return channel;
+  }
+
+  #createFeed(filters: readonly string[], channel: () => Channel): Feed {
+    const { batcher, counters, fanout, log, ringBytes, ringMessages } = this.#options;
+    return new Feed({
+      filters,
+      ringMessages,
+      ringBytes,
+      history: this.#source.history,
+      scheduleFlush: () => batcher.add(channel()),
+      publish: (items) => fanout.publish(channel(), items),
+      retry: (attempt, again) => {
+        setTimeout(again, backoffMs(attempt)).unref();
+      },
+      onRepaired: (messages, lost) => {
+        counters.gapsRepaired += messages;
+        if (lost) counters.gapsLost++;
+        log.info({ channel: channel().key, messages, lost }, 'repaired a gap');
+      },
+    });
+  }
+
+  #open(channel: Channel, attempt: number): void {
+    this.#options.bus.open({ key: channel.key, filters: channel.filters }).then(
+      (head) => {
+        if (head !== undefined) channel.feed?.start(head);
+        channel.opened();
+        if (channel.holders === 0) this.#linger(channel);
+      },
+      (error: unknown) => {
+        if (channel.holders === 0) return this.#forget(channel);
+        this.#options.log.warn({ err: error, channel: channel.key }, 'a channel could not be opened yet');
+        setTimeout(() => this.#open(channel, attempt + 1), backoffMs(attempt)).unref();
+      },
+    );
+  }
+
+  #linger(channel: Channel): void {
+    clearTimeout(channel.lingerTimer);
+    channel.lingerTimer = setTimeout(() => {
+      // While the bus is still opening it, nobody else may: `#open` comes back here when that has settled.
+      if (!channel.isOpen) return;
+      this.#options.bus.close(channel.key);
+      this.#forget(channel);
+    }, this.#options.lingerMs).unref();
+  }
+
+  #forget(channel: Channel): void {
+    this.#channels.delete(channel.key);
+    channel.closed();
+  }
+}
+
+/** Full jitter over 50 ms doubling to 2 s. */
+function backoffMs(attempt: number): number {
+  return Math.random() * Math.min(backoffMsMax, 50 * 2 ** attempt);
+}

@@ -1,0 +1,245 @@
+import type { HistoryPage, StoredMessage } from '../broker/bus.js';
+import { isPattern, matches } from '../protocol/topic.js';
+import type { Position } from '../protocol/position.js';
+import { HistoryReader } from './history-reader.js';
+import { ChannelMessage } from './message.js';
+import { Ring } from './ring.js';
+
+/** What leaves a feed for the sessions that are attached to it, in order. */
+export type FeedItem =
+  | { readonly kind: 'message'; readonly message: ChannelMessage }
+  /** Offsets lost for good. What follows is after `to`. */
+  | { readonly kind: 'gap'; readonly from: number; readonly to: number };
+
+export interface FeedOptions {
+  readonly filters: readonly string[];
+  readonly ringMessages: number;
+  readonly ringBytes: number;
+  /** The slice of the bus that repairs and replays read. */
+  readonly history: (filters: readonly string[], after: number, limit: number) => Promise<HistoryPage>;
+  /** Called when something is held and a flush is due soon. */
+  readonly scheduleFlush: () => void;
+  /** Hands what was held to the attached sessions; synchronous. */
+  readonly publish: (items: readonly FeedItem[]) => void;
+  /** Waits before a failed repair is tried again. */
+  readonly retry: (attempt: number, again: () => void) => void;
+  readonly onRepaired: (messages: number, lost: boolean) => void;
+}
+
+/**
+ * The node's copy of one durable channel: checks that nothing is missing, repairs what is, remembers the newest in a ring, and
+ * holds messages back for a moment so that a burst leaves as one write per socket.
+ * The order of events is the state machine of `docs/architecture.md`; `test/property/feed-model.test.ts` checks it.
+ */
+export class Feed {
+  readonly ring: Ring;
+  readonly reader: HistoryReader;
+  readonly #options: FeedOptions;
+  #epoch = '';
+  #last = 0;
+  #held: FeedItem[] = [];
+  /** Messages that came while the head was unknown or a repair was under way. */
+  #parked: StoredMessage[] = [];
+  /** Offset up to which a running repair has to read; -1 when there is none. */
+  #repairTo = -1;
+  #started = false;
+  #waiters: (() => void)[] = [];
+  #closed = false;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    this.ring = new Ring(options.ringMessages, options.ringBytes);
+    this.reader = new HistoryReader((after, limit) => options.history(options.filters, after, limit));
+  }
+
+  get epoch(): string {
+    return this.#epoch;
+  }
+
+  /** The newest offset that this node has accepted; all up to it is in order and without a gap that was not declared. */
+  get last(): number {
+    return this.#last;
+  }
+
+  get repairing(): boolean {
+    return this.#repairTo >= 0;
+  }
+
+  /** The head is known: from here on everything is delivered or shows as a break. */
+  start(head: Position): void {
+    this.#epoch = head.epoch;
+    this.#last = head.offset;
+    this.#started = true;
+    this.#drainParked();
+  }
+
+  /** The stream was replaced: nothing of the old one counts any more. */
+  restart(head: Position): void {
+    this.flush();
+    this.ring.clear();
+    this.#parked = [];
+    this.#repairTo = -1;
+    this.start(head);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#held = [];
+    this.#parked = [];
+    this.#wake();
+  }
+
+  /** A message from the bus. */
+  receive(message: StoredMessage): void {
+    if (this.#closed) return;
+    if (!this.#started || this.repairing) {
+      this.#park(message);
+    } else if (message.offset > this.#last) {
+      if (message.prev > this.#last) {
+        this.#park(message);
+        this.repair(message.prev);
+      } else {
+        this.#accept(message);
+      }
+    }
+  }
+
+  /** Reads from the stream what is missing up to `to`; one repair at a time, a later call extends a running one. */
+  repair(to: number): void {
+    if (this.#closed || !this.#started || to <= this.#last) return;
+    const running = this.repairing;
+    this.#repairTo = Math.max(this.#repairTo, to);
+    if (!running) this.#readMissing(0, 0);
+  }
+
+  /**
+   * Everything of the channel up to `floor` is known to have been received, so a client that knows this floor is not ahead of the feed.
+   * Without effect while something is missing.
+   */
+  advance(floor: Position): void {
+    if (this.#started && !this.repairing && floor.epoch === this.#epoch && floor.offset > this.#last)
+      this.#last = floor.offset;
+  }
+
+  /** Resolves when `last` has reached an offset that the stream holds, or the feed was closed. */
+  async reached(offset: number): Promise<void> {
+    while (this.#last < offset && !this.#closed) {
+      this.repair(offset);
+      await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    }
+  }
+
+  /** Hands over what is held. */
+  flush(): void {
+    if (this.#held.length === 0) return;
+    const items = this.#held;
+    this.#held = [];
+    this.#options.publish(items);
+  }
+
+  /** Whether everything after `offset` is in the ring, so that a session there can go live in this very tick. */
+  covers(offset: number): boolean {
+    const oldest = this.ring.oldest;
+    return offset >= this.#last || (oldest !== undefined && oldest.prev <= offset);
+  }
+
+  /** Wraps a message read from history, which is not part of the ring. */
+  wrap(message: StoredMessage): ChannelMessage {
+    return new ChannelMessage(message, message.prev, this.#patternOf(message.topic));
+  }
+
+  #accept(message: StoredMessage): void {
+    // The chain of the ring is what this feed accepted, not `message.prev`: that one is 0 when the stream forgot it.
+    const accepted = new ChannelMessage(message, this.#last, this.#patternOf(message.topic));
+    this.#last = message.offset;
+    this.ring.push(accepted);
+    this.#hold({ kind: 'message', message: accepted });
+  }
+
+  #declareGap(to: number): void {
+    if (to <= this.#last) return;
+    this.#hold({ kind: 'gap', from: this.#last + 1, to });
+    this.#last = to;
+    // A session from before the gap must not step over it on ring entries: it has to ask the stream and be told.
+    this.ring.clear();
+  }
+
+  #hold(item: FeedItem): void {
+    this.#held.push(item);
+    if (this.#held.length === 1) this.#options.scheduleFlush();
+  }
+
+  /** Bounded: what does not fit is dropped, and the repair that follows reads it from the stream. */
+  #park(message: StoredMessage): void {
+    if (this.#parked.length >= this.#options.ringMessages) {
+      for (const parked of this.#parked) this.#repairTo = Math.max(this.#repairTo, parked.offset);
+      this.#parked = [];
+    }
+    this.#parked.push(message);
+  }
+
+  #readMissing(attempt: number, repaired: number): void {
+    this.reader.read(this.#last).then(
+      (page) => {
+        if (!this.#closed && this.repairing) this.#fill(page, attempt, repaired);
+      },
+      () => this.#retryRepair(attempt, repaired),
+    );
+  }
+
+  #retryRepair(attempt: number, repaired: number): void {
+    if (this.#closed || !this.repairing) return;
+    this.#options.retry(attempt, () => {
+      if (!this.#closed && this.repairing) this.#readMissing(attempt + 1, repaired);
+    });
+  }
+
+  #fill(page: HistoryPage, attempt: number, before: number): void {
+    // Another incarnation: `restart` is on its way and ends this repair.
+    if (page.epoch !== this.#epoch) return this.#retryRepair(attempt, before);
+    const missing = page.messages.filter((m) => m.offset > this.#last && m.offset <= this.#repairTo);
+    const upTo = Math.min(page.upTo, this.#repairTo);
+    const lost = !page.complete;
+    if (lost) this.#declareGap(missing[0] === undefined ? upTo : missing[0].offset - 1);
+    for (const message of missing) this.#accept(message);
+    const progressed = upTo > this.#last || missing.length > 0 || lost;
+    this.#last = Math.max(this.#last, upTo);
+    const repaired = before + missing.length;
+    if (this.#last >= this.#repairTo) this.#finishRepair(repaired, lost);
+    else if (progressed) this.#readMissing(0, repaired);
+    // The read was older than what has to be reached (a replica that lags): it will catch up.
+    else this.#retryRepair(attempt, repaired);
+  }
+
+  #finishRepair(messages: number, lost: boolean): void {
+    this.#repairTo = -1;
+    this.#options.onRepaired(messages, lost);
+    this.#drainParked();
+    this.#wake();
+  }
+
+  /** A parked message may show another break: then `receive` starts the next repair and parks the rest again. */
+  #drainParked(): void {
+    if (this.#repairTo >= 0) {
+      // Some did not fit while the head was unknown.
+      const to = this.#repairTo;
+      this.#repairTo = -1;
+      if (to > this.#last) return this.repair(to);
+    }
+    const parked = this.#parked;
+    this.#parked = [];
+    for (const message of parked) this.receive(message);
+  }
+
+  #wake(): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const wake of waiters) wake();
+  }
+
+  #patternOf(topic: string): string | undefined {
+    const [only] = this.#options.filters;
+    if (this.#options.filters.length === 1) return only !== undefined && isPattern(only) ? only : undefined;
+    return this.#options.filters.find((filter) => matches(filter, topic));
+  }
+}
