@@ -4,10 +4,10 @@
  */
 
 /** The namespaces that are durable out of the box. */
-const durableNamespaces = new Set(['coupon', 'item']);
+const durableTopic = /^(?:coupon|item)(?:\.|$)/;
 
 export function isDurable(topic: string): boolean {
-  return durableNamespaces.has(topic.split('.', 1)[0] ?? '');
+  return durableTopic.test(topic);
 }
 
 /** The topics among `topics` that one of the filters names or matches. */

@@ -5,7 +5,7 @@ export interface RunningNode {
   readonly url: string;
   readonly id: string;
   readonly engine: string;
-  /** Rejects when the process ends without having been asked to; never resolves. */
+  /** Rejects, with the end of its standard error, when the process ends; never resolves. */
   readonly died: Promise<never>;
   /** Asks it to stop and waits until it has; insists after ten seconds. */
   stop(): Promise<void>;
@@ -34,6 +34,10 @@ export async function startNode(entry: string, variables: Record<string, string>
     child.once('error', (error) => resolve(`could not be started: ${error.message}`));
     child.once('close', (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`));
   });
+  // Should this process end without having stopped it, it goes too.
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  void ended.then(() => process.off('exit', kill));
   const died = ended.then((how): never => {
     throw new Error(`the node ${how}${stderr === '' ? '' : `; it wrote:\n${stderr.trimEnd()}`}`);
   });

@@ -101,6 +101,8 @@ async function post(options: ReplayOptions, path: string, body: unknown): Promis
     headers: { authorization: `Bearer ${options.apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
     signal: options.signal,
+  }).catch((cause: unknown) => {
+    throw new Error(`POST ${path} had no answer`, { cause });
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`POST ${path} was answered ${response.status}: ${text.slice(0, 300)}`);

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Checker } from './checker.js';
 import { startNode, type RunningNode } from './node-process.js';
@@ -41,6 +42,8 @@ export interface DemoResult {
 }
 
 const root = projectRoot();
+/** How long after a failed request the end of the node counts as its cause. */
+const deathMsMax = 1_000;
 
 /**
  * Starts a node, connects every user of `bench/data`, replays the feed while some of them lose their connections, and checks what arrived.
@@ -67,6 +70,11 @@ export async function runDemo(options: DemoOptions = {}): Promise<DemoResult> {
   try {
     output.write(`${node.url} node=${node.id} engine=${node.engine}\n`);
     return await play(node, secrets, { ...options, seed, output });
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    // A node that dies cuts its connections first: its own end says more than theirs.
+    await Promise.race([node.died, delay(deathMsMax)]);
+    throw error;
   } finally {
     await node.stop();
   }

@@ -15,13 +15,13 @@ export interface UserHooks {
   readonly url: string;
   readonly checker: Checker;
   /** A message arrived. */
-  progress(): void;
+  readonly progress: () => void;
   /** Something happened that may cost time but no message. */
-  note(text: string): void;
+  readonly note: (text: string) => void;
   /** The node broke a promise. */
-  fault(text: string): void;
+  readonly fault: (text: string) => void;
   /** The run cannot go on. */
-  fail(error: unknown): void;
+  readonly fail: (error: unknown) => void;
 }
 
 interface Connection {
@@ -38,7 +38,7 @@ interface Connection {
   bye: string;
 }
 
-/** One user of the data set with one device. It keeps positions, acknowledges, and comes back with what it knows, as an SDK would. */
+/** One user of the data set. It keeps positions, acknowledges, and comes back with what it knows, as an SDK would. */
 export class User {
   readonly name: string;
   connected = false;
@@ -72,10 +72,7 @@ export class User {
       }, connectMsMax);
       const connection: Connection = {
         ...{ socket, awaited, later, pings: [], acked: [], bye: '', number: ++this.#connections },
-        ready: () => {
-          clearTimeout(timer);
-          resolve();
-        },
+        ready: () => resolve(clearTimeout(timer)),
       };
       this.#connection = connection;
       socket.on('error', (cause) =>
@@ -145,7 +142,7 @@ export class User {
 
   #ping(answered: () => void): void {
     const connection = this.#connection;
-    if (connection === undefined) {
+    if (connection === undefined || !this.connected) {
       answered();
       return;
     }
