@@ -198,9 +198,12 @@ export function directQueueConformance(name: string, engine: UsersEngine): void 
 
     const { clock } = engine;
     if (clock !== undefined) {
-      it('keeps a message for a week at most', async () => {
+      it('keeps each message for its own time, a week at most', async () => {
         await queue.push('ann', json(1), directTtlSecMax);
-        clock.advance(directTtlSecMax * 1000 - 1);
+        await queue.push('ann', json(2), ttlSec);
+        clock.advance(ttlSec * 1000);
+        expect((await queue.pending('ann', 0)).map(({ payload }) => payload)).toEqual([json(1)]);
+        clock.advance((directTtlSecMax - ttlSec) * 1000 - 1);
         expect(await queue.pending('ann', 0)).toHaveLength(1);
         clock.advance(1);
         expect(await queue.pending('ann', 0)).toEqual([]);
