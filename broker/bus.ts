@@ -15,8 +15,8 @@ export interface TopicBus {
   /**
    * Declares that this node hosts `interest`. Messages for it reach the handler from now on, also before the promise settles.
    *
-   * Durable: resolves with the head of the interest: the position of its newest stored message (or, when there is
-   * none, a position before which nothing can come). Every message stored after that position is delivered or, if
+   * Durable: resolves with the head: the stream's last position at that moment, on the authority of its leader (not only that of
+   * the interest, so that a client of a quiet topic which knows a later floor is not ahead of it). Every message of the interest stored after it is delivered or, if
    * the engine loses it, shows as a break in `prev` (see `StoredMessage`). Live: resolves with `undefined`.
    *
    * Opening a key that is open already is a fault of the caller. Rejects with `unavailable` when the cluster is
@@ -55,8 +55,8 @@ export interface TopicBus {
    */
   recoverable(filters: readonly string[], offset: number): Promise<boolean>;
 
-  /** The newest stored position of an interest, from the authority. @throws BrokerError `unavailable` */
-  head(filters: readonly string[]): Promise<Position>;
+  /** The stream's last position, as `open` answers it. @throws BrokerError `unavailable` */
+  head(namespace: string): Promise<Position>;
 
   /**
    * The offset of a durable namespace up to which this node has certainly been handed everything that it hosts;
@@ -124,6 +124,13 @@ export interface HistoryPage {
   readonly messages: readonly StoredMessage[];
   /** Whether more follow. */
   readonly more: boolean;
+  /** Nothing of the interest that was stored after the asked offset has been dropped: what `recoverable` answers for it. */
+  readonly complete: boolean;
+  /**
+   * The page is the truth up to here: each stored message of the interest with `after < offset <= upTo` is in it. Without `more` this is
+   * the stream's last offset when it was read, so a caller that needs newer ones knows that it has to read again.
+   */
+  readonly upTo: number;
 }
 
 /** Bytes of payload after which a history page ends. */
