@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { runCli, type Child } from '../support/child.js';
-import { startNode, type NodeProcess } from '../support/node-process.js';
+import { freePort, startNode, type NodeProcess } from '../support/node-process.js';
 
 const secret = 'end-to-end secret that is long enough';
 const guarded = { TOPICAST_JWT_SECRET: secret };
@@ -103,12 +103,13 @@ describe('topicast', () => {
   });
 
   it('reconnects when the node comes back, and hears what follows', async () => {
-    const first = await node();
+    const port = { TOPICAST_PORT: String(await freePort()) };
+    const first = await node(port);
     const listener = await sub(first.url, ['item.4']);
     await first.kill();
     await listener.waitFor('stderr', /^reconnecting in .*$/m);
     const before = listener.stderr.length;
-    const second = await node({ TOPICAST_PORT: String(first.port) });
+    const second = await node(port);
     await listener.waitFor('stderr', /^connected: .*$/m, before);
     await subscribers(second.url, 'item.4', 1, {});
     await finished(['pub', 'item.4', '"back"'], { TOPICAST_URL: second.url });

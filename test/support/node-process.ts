@@ -1,3 +1,4 @@
+import { createServer } from 'node:net';
 import { runCli, type Child } from './child.js';
 
 /** A node that runs as its own process, on a port of its own. */
@@ -61,4 +62,19 @@ export async function startNode(
       await child.exited;
     },
   };
+}
+
+/**
+ * A port that is free now, for a node that is to come back on the same one (`TOPICAST_PORT`). A node that chose its port itself
+ * cannot: µWebSockets sets SO_REUSEADDR for named ports only, so what a crash leaves in TIME_WAIT keeps that port for a minute.
+ */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port was assigned');
+  return address.port;
 }
