@@ -1,8 +1,17 @@
 import { readString, skipSpace, stringEnd, valueEnd } from './json-scan.js';
 import { fitsMsgpackInteger, MsgpackWriter } from './msgpack-write.js';
 
-/** What JSON holds, integers and other numbers told apart by how they are written. */
-type Tree = null | boolean | string | bigint | number | readonly Tree[] | ReadonlyMap<string, Tree>;
+/** A number that is not written as an integer, or fits none. */
+class Float {
+  readonly value: number;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
+/** What JSON holds. Integers are `bigint` only where a `number` could not hold them. */
+type Tree = null | boolean | string | number | bigint | Float | readonly Tree[] | ReadonlyMap<string, Tree>;
 
 const integerSyntax = /^(?!-0$)-?[0-9]{1,20}$/;
 const closeBracket = 0x5d;
@@ -23,7 +32,8 @@ function write(tree: Tree): void {
   else if (typeof tree === 'string') writer.string(tree);
   else if (typeof tree === 'boolean') writer.boolean(tree);
   else if (typeof tree === 'bigint') writer.bigint(tree);
-  else if (typeof tree === 'number') writer.double(tree);
+  else if (typeof tree === 'number') writer.number(tree);
+  else if (tree instanceof Float) writer.double(tree.value);
   else if (tree instanceof Map) {
     writer.map(tree.size);
     for (const [key, value] of tree as ReadonlyMap<string, Tree>) {
@@ -96,9 +106,11 @@ class Reader {
     const text = this.#text.slice(start, this.#at);
     if (text === 'null') return null;
     if (text === 'true' || text === 'false') return text === 'true';
-    if (!integerSyntax.test(text)) return Number(text);
+    const number = Number(text);
+    if (!integerSyntax.test(text)) return new Float(number);
+    if (Number.isSafeInteger(number)) return number;
     const integer = BigInt(text);
-    return fitsMsgpackInteger(integer) ? integer : Number(text);
+    return fitsMsgpackInteger(integer) ? integer : new Float(number);
   }
 
   #code(): number {
