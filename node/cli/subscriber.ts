@@ -205,7 +205,9 @@ export class Subscriber {
       this.events.status(`topic refused: ${answer.topic} (${answer.error})`);
       this.endIfEmpty('every topic was refused');
     } else if (outcome === 'not-recovered') {
-      this.events.status(`not recovered: ${answer.topic}: messages since the last one are missing here`);
+      this.events.status(
+        `not recovered: ${answer.topic}: messages between the last one and now may be missing`,
+      );
     }
   }
 
