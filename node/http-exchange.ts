@@ -11,6 +11,7 @@ const headerNames = [
   'x-api-key',
   'idempotency-key',
   'last-event-id',
+  'sec-websocket-protocol',
 ] as const;
 export type KnownHeader = (typeof headerNames)[number];
 
@@ -120,12 +121,19 @@ export class Exchange {
 
   /**
    * Hands the response over to somebody who writes it bit by bit and looks after it from now on. Not called when the client has left.
-   * `onAborted` is still this exchange's: `left` is called when the client leaves.
+   * @param left called when the client leaves
    */
   handOver(write: (res: HttpResponse) => void, left: () => void): void {
     if (this.#ended) return;
     this.#onEnd.push(left);
     write(this.#res);
+  }
+
+  /** Lets somebody else write the whole answer, at once. Not called when the client has left. */
+  answerWith(write: (res: HttpResponse) => void): void {
+    if (this.#ended) return;
+    write(this.#res);
+    this.#end();
   }
 
   #tooLarge(bytesMax: number): void {
