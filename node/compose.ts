@@ -67,7 +67,7 @@ export async function startNode(config: Config, log: Logger): Promise<Node> {
   const metricsServer =
     config.metricsPort === undefined
       ? undefined
-      : await startMetricsServer(config.host, config.metricsPort, parts.metrics);
+      : await startMetricsServer(config.host, config.metricsPort, parts.metrics, log);
   parts.heartbeat.start();
   const scheme = config.tlsCert === undefined ? 'http' : 'https';
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;

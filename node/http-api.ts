@@ -56,7 +56,7 @@ const routes: Readonly<Record<string, Route>> = {
 /** Registers the HTTP API. WebSocket routes come first, and those of the console, which are more special than the 404 of this. */
 export function serveHttp(app: TemplatedApp, services: HttpServices): void {
   for (const [pattern, route] of Object.entries(routes)) serveRoute(app, pattern, route, services);
-  if (services.metricsPort === undefined) serveRoute(app, '/metrics', { GET: metricsText }, services);
+  if (services.config.metricsPort === undefined) serveRoute(app, '/metrics', { GET: metricsText }, services);
   app.any('/*', (res, req) => {
     exchangeOf(res, req, '', services).error(404, 'not_found', 'there is nothing here');
   });

@@ -22,10 +22,10 @@ export function isAllowedSite(exchange: Exchange, { sameSite }: Pick<HttpService
 /** Who is calling; undefined when that could not be shown, and then it is answered, the same for every fault. */
 export async function authorise(
   exchange: Exchange,
-  services: Pick<HttpServices, 'authenticator' | 'allowQueryToken'>,
+  services: Pick<HttpServices, 'authenticator' | 'config'>,
 ): Promise<Principal | undefined> {
   const places = { authorization: authorizationOf(exchange), query: exchange.query };
-  const token = tokenOf(places, services.allowQueryToken);
+  const token = tokenOf(places, services.config.allowQueryToken);
   const principal = await services.authenticator.authenticate(
     token,
     exchange.params.get('user') ?? undefined,
@@ -39,7 +39,7 @@ export async function authorise(
 /** `authorise` for the calls of operators. */
 export async function authoriseAdmin(
   exchange: Exchange,
-  services: Pick<HttpServices, 'authenticator' | 'allowQueryToken'>,
+  services: Pick<HttpServices, 'authenticator' | 'config'>,
 ): Promise<Principal | undefined> {
   const principal = await authorise(exchange, services);
   if (principal === undefined || principal.grants.admin) return principal;

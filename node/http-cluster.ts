@@ -1,6 +1,7 @@
 import { authoriseAdmin, authorizationOf } from './http-auth.js';
 import type { Exchange } from './http-exchange.js';
 import type { HttpServices } from './http-services.js';
+import { version } from './version.js';
 import { refuseHandshake } from './ws-edge.js';
 
 /** `GET /healthz`: the process runs. */
@@ -24,7 +25,7 @@ export async function metricsText(exchange: Exchange, services: HttpServices): P
 /** `GET /v1/nodes`: this node. Times in seconds. */
 export async function nodes(exchange: Exchange, services: HttpServices): Promise<void> {
   if ((await authoriseAdmin(exchange, services)) === undefined) return;
-  const { channels, connections, nodeId, startedAt, version } = services;
+  const { channels, connections, nodeId, startedAt } = services;
   const node = {
     id: nodeId,
     version,

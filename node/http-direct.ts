@@ -63,7 +63,7 @@ export async function pushMany(exchange: Exchange, services: HttpServices): Prom
   if (!request.ok) return refuse(exchange, request);
   if (!ttlSec.ok) return refuse(exchange, ttlSec);
   const { payload, userIds } = request.value;
-  if (isLarger(payload, services.limits.payloadBytesMax)) return refuse(exchange, tooLarge(services));
+  if (isLarger(payload, services.config.limits.payloadBytesMax)) return refuse(exchange, tooLarge(services));
   const answer = { sent: 0, queued: 0, failed: [] as { userId: string; error: string }[] };
   await inParallel(new Set(userIds), pushesAtOnce, async (userId) => {
     const pushed = await pushTo(call.principal, userId, payload, ttlSec.value, services);
@@ -122,14 +122,14 @@ function refusalOf(
   services: HttpServices,
 ): Failure | undefined {
   if (!principal.grants.canPush(userId)) return failure('forbidden', 'no grant to push to this user');
-  return isLarger(payload, services.limits.payloadBytesMax) ? tooLarge(services) : undefined;
+  return isLarger(payload, services.config.limits.payloadBytesMax) ? tooLarge(services) : undefined;
 }
 
-function tooLarge({ limits }: HttpServices): Failure {
-  return failure('payload_too_large', `data has at most ${limits.payloadBytesMax} bytes`);
+function tooLarge({ config }: HttpServices): Failure {
+  return failure('payload_too_large', `data has at most ${config.limits.payloadBytesMax} bytes`);
 }
 
-function readTtl(exchange: Exchange, { directTtlSec }: HttpServices): Result<number> {
+function readTtl(exchange: Exchange, { config: { directTtlSec } }: HttpServices): Result<number> {
   return readInteger(exchange.params, 'ttlSec', [1, directTtlSec], directTtlSec);
 }
 

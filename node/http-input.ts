@@ -67,7 +67,7 @@ export async function readPayloadCall(
   exchange: Exchange,
   services: HttpServices,
 ): Promise<{ readonly principal: Principal; readonly payload: Payload } | undefined> {
-  const call = await readCall(exchange, services, services.limits.payloadBytesMax + payloadSlackBytes);
+  const call = await readCall(exchange, services, services.config.limits.payloadBytesMax + payloadSlackBytes);
   if (call === undefined) return undefined;
   const payload = jsonPayload(call.text);
   if (payload.ok) return { principal: call.principal, payload: payload.value };

@@ -1,9 +1,9 @@
 import type { TopicBus } from '../broker/bus.js';
 import type { Namespaces } from '../broker/namespaces.js';
 import type { SessionStore } from '../broker/sessions.js';
-import type { Limits } from '../protocol/limits.js';
 import type { Authenticator } from './auth.js';
 import type { Channels } from './channels.js';
+import type { Config } from './config.js';
 import type { Connections } from './connections.js';
 import type { Direct } from './direct.js';
 import type { Handshake } from './handshake.js';
@@ -13,20 +13,15 @@ import type { Publisher } from './publisher.js';
 import type { SameSiteRules } from './same-site.js';
 import type { Subscriptions } from './subscriptions.js';
 
+/** Without `metricsPort`, `/metrics` is among the routes and wants an admin grant; otherwise `metrics-server.ts` serves it there. */
+export type HttpConfig = Pick<Config, 'limits' | 'allowQueryToken' | 'directTtlSec' | 'metricsPort'>;
+
 /** What the HTTP side needs of the node. */
 export interface HttpServices {
   readonly nodeId: string;
-  /** Of the program, as `package.json` has it. */
-  readonly version: string;
+  readonly config: HttpConfig;
   /** ms since the Unix epoch. */
   readonly startedAt: number;
-  readonly limits: Limits;
-  /** Whether a token may stand in the query (`?token=`). */
-  readonly allowQueryToken: boolean;
-  /** How long a direct message waits when its publisher does not say; no publisher may say more. */
-  readonly directTtlSec: number;
-  /** Absent: `/metrics` is here and wants an admin grant. Otherwise it is served on that port (`metrics-server.ts`) and not here. */
-  readonly metricsPort?: number | undefined;
   readonly bus: TopicBus;
   readonly namespaces: Namespaces;
   readonly store: SessionStore;

@@ -114,7 +114,7 @@ async function changeTopics(
   if (!call.principal.grants.admin) return refuse(exchange, failure('forbidden', 'an admin grant is needed'));
   const userId = readUserId(exchange);
   if (!userId.ok) return refuse(exchange, userId);
-  const named = readTopics(call.text, services.limits.topicsMax);
+  const named = readTopics(call.text, services.config.limits.topicsMax);
   if (!named.ok) return refuse(exchange, named);
   const valid = named.value.filter((topic) => parseFilter(topic).ok);
   const sessions = sessionsOf(services, userId.value);

@@ -13,7 +13,8 @@ export interface MetricsServer {
  * Rejects when it cannot listen there.
  */
 export async function startMetricsServer(
-  { host, port }: { readonly host: string; readonly port: number },
+  host: string,
+  port: number,
   metrics: Pick<Metrics, 'render' | 'contentType'>,
   log: Pick<Logger, 'error'>,
 ): Promise<MetricsServer> {

@@ -69,7 +69,7 @@ function start(
     (res) => {
       writeStreamHead(res, exchange.corsOrigin);
       outlet = new SseOutlet(res, {
-        bufferBytesMax: services.limits.bufferBytesMax,
+        bufferBytesMax: services.config.limits.bufferBytesMax,
         onClosed: ended,
         onDrained: () => session?.onDrained(),
         onOverflow: () => metrics.counters.slowCloses++,
