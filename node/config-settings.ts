@@ -68,7 +68,7 @@ export const settings: readonly Setting[] = [
   setting(
     'number',
     'TOPICAST_CONNECTIONS_PER_USER_MAX',
-    'connections of one user on this node; 0 has no limit (16)',
+    'connections of one user on this node; 0 has no limit (0)',
   ),
   setting('text', 'TOPICAST_LOG_LEVEL', 'silent, fatal, error, warn, info, debug or trace (info)'),
   setting('json', 'TOPICAST_NAMESPACES', 'namespace settings, JSON, over those of coupon and item'),
