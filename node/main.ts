@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { processIo } from './cli/io.js';
 import { runCli } from './cli/program.js';
-import { serve } from './serve.js';
 
 const io = processIo();
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -11,6 +10,7 @@ const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.me
 const code = await runCli(process.argv.slice(2), {
   io,
   version: manifest.version,
-  serve: (flags) => serve(flags, io),
+  // Only a node loads µWebSockets, so that the other commands run where it cannot be loaded.
+  serve: async (flags) => (await import('./serve.js')).serve(flags, io),
 });
 process.exit(code);

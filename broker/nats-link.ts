@@ -1,0 +1,127 @@
+import { readFileSync } from 'node:fs';
+import {
+  connect,
+  credsAuthenticator,
+  Events,
+  type ConnectionOptions,
+  type MsgHdrs,
+  type NatsConnection,
+} from 'nats';
+import { unavailable } from './errors.js';
+
+export interface NatsSettings {
+  readonly servers: readonly string[];
+  /** Shown by the server's monitoring, so that an operator finds the node behind a connection. */
+  readonly name: string;
+  /** Path of a credentials file. */
+  readonly creds?: string;
+  /** Path of a PEM file: the authority that the server's certificate is checked against. */
+  readonly tlsCa?: string;
+}
+
+/** How often the client and the server check on each other; two missed pings end the connection. */
+const pingMs = 5000;
+const requestMsMax = 5000;
+
+/** An answer of the JetStream API that is an error. */
+export class JetStreamError extends Error {
+  readonly status: number;
+  /** The number of the error in the server's list; 0 when it gave none. */
+  readonly number: number;
+
+  constructor(status: number, number: number, description: string) {
+    super(`JetStream: ${description}`);
+    this.name = 'JetStreamError';
+    this.status = status;
+    this.number = number;
+  }
+}
+
+/** One connection to NATS that is kept for ever: the client redials without end, and says when it is gone and back. */
+export class NatsLink {
+  readonly nc: NatsConnection;
+  #connected = true;
+  #closing = false;
+
+  private constructor(nc: NatsConnection) {
+    this.nc = nc;
+  }
+
+  /** @throws BrokerError `unavailable` */
+  static async open(settings: NatsSettings): Promise<NatsLink> {
+    try {
+      return new NatsLink(await connect(connectionOptions(settings)));
+    } catch (error) {
+      throw unavailable(
+        `cannot connect to NATS: ${error instanceof Error ? error.message : 'unknown'}`,
+        error,
+      );
+    }
+  }
+
+  get connected(): boolean {
+    return this.#connected && !this.nc.isClosed();
+  }
+
+  /** Calls back at each loss and return of the connection. Everything sent before a loss may be lost. */
+  watch(onConnected: (connected: boolean) => void): void {
+    const follow = async (): Promise<void> => {
+      for await (const status of this.nc.status()) {
+        if (status.type === Events.Disconnect) this.#connected = false;
+        else if (status.type === Events.Reconnect) this.#connected = true;
+        else continue;
+        if (!this.#closing) onConnected(this.#connected);
+      }
+    };
+    void follow();
+  }
+
+  /**
+   * Calls the JetStream API, which the leader of the asset answers.
+   * @throws JetStreamError for an error that it answers; BrokerError `unavailable` when nobody does
+   */
+  async api<T>(subject: string, request?: unknown): Promise<T> {
+    const body = request === undefined ? '' : JSON.stringify(request);
+    const answer = JSON.parse(
+      new TextDecoder().decode(await this.request(`$JS.API.${subject}`, body)),
+    ) as T & {
+      error?: { code: number; err_code?: number; description?: string };
+    };
+    if (answer.error === undefined) return answer;
+    const { code, description, err_code } = answer.error;
+    // 503: no leader yet, or not enough servers.
+    if (code === 503) throw unavailable(`JetStream: ${description ?? 'unavailable'}`);
+    throw new JetStreamError(code, err_code ?? 0, description ?? 'unknown error');
+  }
+
+  /** @throws BrokerError `unavailable` */
+  async request(subject: string, body: string | Uint8Array, headers?: MsgHdrs): Promise<Uint8Array> {
+    if (!this.connected) throw unavailable('NATS is out of reach');
+    try {
+      const options = { timeout: requestMsMax, ...(headers !== undefined && { headers }) };
+      return (await this.nc.request(subject, body, options)).data;
+    } catch (error) {
+      throw unavailable('NATS does not answer', error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await this.nc.drain().catch(() => this.nc.close());
+  }
+}
+
+function connectionOptions({ creds, name, servers, tlsCa }: NatsSettings): ConnectionOptions {
+  return {
+    servers: [...servers],
+    name,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    reconnectJitter: 500,
+    pingInterval: pingMs,
+    maxPingOut: 2,
+    noEcho: false,
+    ...(creds !== undefined && { authenticator: credsAuthenticator(readFileSync(creds)) }),
+    ...(tlsCa !== undefined && { tls: { caFile: tlsCa } }),
+  };
+}
