@@ -1,0 +1,112 @@
+import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** A server program on this machine. */
+export interface ServerBinary {
+  readonly path: string;
+  /** As it names itself: `7.0.15`, `2.11.10`. */
+  readonly version: string;
+}
+
+interface Program {
+  readonly name: string;
+  /** What Debian and Ubuntu call the package. */
+  readonly debianPackage: string;
+  readonly versionIn: RegExp;
+  readonly otherwise: string;
+}
+
+const redis: Program = {
+  name: 'redis-server',
+  debianPackage: 'redis-server',
+  versionIn: /\bv=(\d+\.\d+\.\d+)/,
+  otherwise: 'https://redis.io/docs/latest/operate/oss_and_stack/install/ (7.0 or newer)',
+};
+
+const nats: Program = {
+  name: 'nats-server',
+  debianPackage: 'nats-server',
+  versionIn: /\bv(\d+\.\d+\.\d+)/,
+  otherwise: '`go install github.com/nats-io/nats-server/v2@v2.11.10`, which puts a newer one into ~/go/bin',
+};
+
+/** The Redis server to use; installs Debian's package when there is none and that is possible. */
+export function redisServer(): ServerBinary {
+  const [found] = find(redis);
+  return found ?? install(redis);
+}
+
+/** Every NATS server found, the oldest first; installs Debian's package when there is none and that is possible. */
+export function natsServers(): ServerBinary[] {
+  const found = find(nats);
+  return found.length > 0 ? found : [install(nats)];
+}
+
+/** The NATS server whose version starts with `version` (`2.11`), or the oldest one. */
+export function natsServer(version?: string): ServerBinary {
+  const found = natsServers();
+  const chosen =
+    version === undefined ? found[0] : found.find((one) => `${one.version}.`.startsWith(`${version}.`));
+  if (chosen !== undefined) return chosen;
+  const have = found.map((one) => one.version).join(', ');
+  throw new Error(`no nats-server ${version} here (only ${have}); get one with ${nats.otherwise}`);
+}
+
+function find(program: Program): ServerBinary[] {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  // Servers live in sbin, which is not in everybody's PATH; what Go builds is in neither.
+  const all = new Set([
+    ...folders,
+    '/usr/sbin',
+    '/usr/local/bin',
+    '/usr/local/sbin',
+    join(homedir(), 'go/bin'),
+  ]);
+  const byVersion = new Map<string, ServerBinary>();
+  for (const folder of all) {
+    const path = join(folder, program.name);
+    const version = isRunnable(path) ? versionOf(path, program) : undefined;
+    if (version !== undefined && !byVersion.has(version)) byVersion.set(version, { path, version });
+  }
+  return [...byVersion.values()].sort((a, b) => a.version.localeCompare(b.version, 'en', { numeric: true }));
+}
+
+function isRunnable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false; // Not there, or not for us: either way not a candidate.
+  }
+}
+
+function versionOf(path: string, program: Program): string | undefined {
+  const text = execFileSync(path, ['--version'], { encoding: 'utf8', timeout: 10_000 });
+  return program.versionIn.exec(text)?.[1];
+}
+
+function install(program: Program): ServerBinary {
+  const aptGet = '/usr/bin/apt-get';
+  if (process.getuid?.() !== 0 || !isRunnable(aptGet)) throw new Error(missing(program));
+  console.error(`${program.name} is missing: installing the package ${program.debianPackage} with apt-get`);
+  try {
+    const options: ExecFileSyncOptions = { stdio: ['ignore', 'ignore', 'inherit'], timeout: 240_000 };
+    execFileSync(aptGet, ['update', '-qq'], options);
+    // RUNLEVEL=1 keeps the package from starting its own server.
+    execFileSync(aptGet, ['install', '-y', '-qq', '--no-install-recommends', program.debianPackage], {
+      ...options,
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
+    });
+  } catch (cause) {
+    throw new Error(`apt-get failed; ${missing(program)}`, { cause });
+  }
+  const [found] = find(program);
+  if (found === undefined) throw new Error(missing(program));
+  return found;
+}
+
+function missing(program: Program): string {
+  return `${program.name} was not found in PATH, /usr/sbin, /usr/local or ~/go/bin: install it with \`apt-get install ${program.debianPackage}\` or see ${program.otherwise}`;
+}

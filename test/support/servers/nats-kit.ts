@@ -1,0 +1,1 @@
+export * from '../../../bench/servers/nats-kit.js';
