@@ -5,7 +5,8 @@ import { matches } from '../protocol/topic.js';
 import type { Channel } from './channel.js';
 import type { Feed } from './feed.js';
 import type { ChannelMessage } from './message.js';
-import type { Outlet } from './outlet.js';
+import type { Outlet, SendStatus } from './outlet.js';
+import { pageItems } from './page-items.js';
 import type { SubscribeAnswer } from './subscribe-answer.js';
 
 /** One subscription of a session, as a member of the channel that serves it. */
@@ -198,34 +199,36 @@ export class Attachment {
   /** Sends the part of a page that this node has seen live: the rest will come through the feed. */
   #replay(feed: Feed, page: HistoryPage, position: number): void {
     if (page.epoch !== feed.epoch) return;
-    const due = page.messages.filter((m) => m.offset > position && m.offset <= feed.last);
     const upTo = Math.min(page.upTo, feed.last);
-    if (!page.complete) this.#declareGap((due[0]?.offset ?? upTo + 1) - 1);
-    if (this.#send(due.map((m) => feed.wrap(m)))) this.#advance(upTo);
+    const items = pageItems(page, position, upTo, feed.isOneTopic);
+    if (this.#send(items.map((item) => (item.kind === 'gap' ? item.to : feed.wrap(item.message))))) {
+      this.#advance(upTo);
+    }
   }
 
-  #declareGap(to: number): void {
+  #sendGap(to: number): SendStatus {
+    let status: SendStatus = 'sent';
     for (const member of this.members) {
       const from = (member.cursor ?? 0) + 1;
-      if (from > to) continue;
-      if (this.#host.outlet.send({ type: 'gap', topic: member.filter, from, to }) === 'dropped') {
-        return this.#host.onDropped();
-      }
+      if (from > to || status === 'dropped') continue;
+      status = this.#host.outlet.send({ type: 'gap', topic: member.filter, from, to });
     }
-    this.#advance(to);
+    return status;
   }
 
-  /** Sends in order until the socket pushes back. @returns whether all were sent */
-  #send(messages: Iterable<ChannelMessage>): boolean {
-    let status = 'sent';
-    for (const message of messages) {
+  /**
+   * Sends messages, and gaps up to an offset, in order until the socket pushes back.
+   * @returns whether all were sent and the attachment still stands
+   */
+  #send(items: Iterable<ChannelMessage | number>): boolean {
+    let status: SendStatus = 'sent';
+    for (const item of items) {
       if (status === 'buffered') return false;
-      if (this.#wants(message)) status = this.#host.outlet.deliver(message);
-      if (status === 'dropped') {
-        this.#host.onDropped();
-        return false;
-      }
-      this.#advance(message.offset);
+      if (typeof item === 'number') status = this.#sendGap(item);
+      else if (this.#wants(item)) status = this.#host.outlet.deliver(item);
+      if (status === 'dropped') this.#host.onDropped();
+      if (status === 'dropped' || this.ended()) return false;
+      this.#advance(typeof item === 'number' ? item : item.offset);
     }
     return true;
   }

@@ -3,6 +3,7 @@ import { isPattern, matches } from '../protocol/topic.js';
 import type { Position } from '../protocol/position.js';
 import { HistoryReader } from './history-reader.js';
 import { ChannelMessage } from './message.js';
+import { pageItems } from './page-items.js';
 import { Ring } from './ring.js';
 
 /** What leaves a feed for the sessions that are attached to it, in order. */
@@ -63,6 +64,12 @@ export class Feed {
 
   get repairing(): boolean {
     return this.#repairTo >= 0;
+  }
+
+  /** Whether it is an exact topic, not a pattern or several of them. */
+  get isOneTopic(): boolean {
+    const [first, second] = this.#options.filters;
+    return first !== undefined && second === undefined && !isPattern(first);
   }
 
   /** The head is known: from here on everything is delivered or shows as a break. */
@@ -197,16 +204,19 @@ export class Feed {
   #fill(page: HistoryPage, attempt: number, before: number): void {
     // Another incarnation: `restart` is on its way and ends this repair.
     if (page.epoch !== this.#epoch) return this.#retryRepair(attempt, before);
-    const missing = page.messages.filter((m) => m.offset > this.#last && m.offset <= this.#repairTo);
-    const upTo = Math.min(page.upTo, this.#repairTo);
-    const lost = !page.complete;
-    if (lost) this.#declareGap(missing[0] === undefined ? upTo : missing[0].offset - 1);
-    for (const message of missing) this.#accept(message);
-    const progressed = upTo > this.#last || missing.length > 0 || lost;
-    this.#last = Math.max(this.#last, upTo);
-    const repaired = before + missing.length;
-    if (this.#last >= this.#repairTo) this.#finishRepair(repaired, lost);
-    else if (progressed) this.#readMissing(0, repaired);
+    const start = this.#last;
+    let repaired = before;
+    for (const item of pageItems(page, start, this.#repairTo, this.isOneTopic)) {
+      if (item.kind === 'gap') {
+        this.#declareGap(item.to);
+      } else {
+        this.#accept(item.message);
+        repaired++;
+      }
+    }
+    this.#last = Math.max(this.#last, Math.min(page.upTo, this.#repairTo));
+    if (this.#last >= this.#repairTo) this.#finishRepair(repaired, !page.complete);
+    else if (this.#last > start) this.#readMissing(0, repaired);
     // The read was older than what has to be reached (a replica that lags): it will catch up.
     else this.#retryRepair(attempt, repaired);
   }
