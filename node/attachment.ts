@@ -126,7 +126,10 @@ export class Attachment {
     while (!this.ended()) {
       const feed = channel.feed;
       if (feed === undefined) return this.#join();
-      const position = this.#position();
+      // Coming from a channel that is ahead of this one: what it has been sent already would come again.
+      await feed.reached(Math.max(...this.#cursors()));
+      if (this.ended()) return;
+      const position = Math.min(...this.#cursors());
       if (feed.covers(position)) {
         // Held messages go to those who are attached already; this session gets them from the ring.
         feed.flush();
@@ -139,7 +142,7 @@ export class Attachment {
         this.#page = undefined;
         if (page === undefined || this.ended()) return;
         this.#replay(feed, page, position);
-        stalls = this.#position() > position ? 0 : stalls + 1;
+        stalls = Math.min(...this.#cursors()) > position ? 0 : stalls + 1;
         if (stalls > stalledReadsMax) return this.#host.onHopeless();
       }
       if (!this.ended()) await this.#host.drained();
@@ -241,8 +244,8 @@ export class Attachment {
     for (const member of this.members) member.cursor = Math.max(member.cursor ?? 0, to);
   }
 
-  #position(): number {
-    return Math.min(...this.members.map((m) => m.cursor ?? 0));
+  #cursors(): number[] {
+    return this.members.map((m) => m.cursor ?? 0);
   }
 
   #join(): void {

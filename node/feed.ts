@@ -87,6 +87,7 @@ export class Feed {
     this.#parked = [];
     this.#repairTo = -1;
     this.start(head);
+    this.#wake();
   }
 
   close(): void {
@@ -128,9 +129,10 @@ export class Feed {
       this.#last = floor.offset;
   }
 
-  /** Resolves when `last` has reached an offset that the stream holds, or the feed was closed. */
+  /** Resolves when `last` has reached an offset that the stream holds, the stream was replaced, or the feed was closed. */
   async reached(offset: number): Promise<void> {
-    while (this.#last < offset && !this.#closed) {
+    const epoch = this.#epoch;
+    while (this.#last < offset && !this.#closed && epoch === this.#epoch) {
       this.repair(offset);
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
     }
