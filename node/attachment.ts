@@ -18,6 +18,8 @@ export interface Member {
   readonly request: TopicRequest;
   /** Collects what became of it, until that is told. */
   readonly answer: SubscribeAnswer;
+  /** Resolves when that has been told; undefined before the request is resolved. */
+  told: Promise<void> | undefined;
 }
 
 /** The slice of a session that an attachment needs. */
@@ -91,14 +93,14 @@ export class Attachment {
   /** Settles where each new member starts, answers, replays and goes live. Waits for the channel to be open, however long that takes. */
   async start(): Promise<void> {
     if (!this.channel.isOpen) await this.channel.whenOpen();
-    const told: Promise<void>[] = [];
     for (const member of this.members) {
       if (this.ended()) return;
       if (member.cursor !== undefined) continue;
       const outcome = await this.#resolve(member);
-      if (outcome !== undefined) told.push(member.answer.add(outcome));
+      if (outcome !== undefined) member.told = member.answer.add(outcome);
     }
-    if (told.length > 0) await Promise.all(told);
+    // Also of members that an earlier attachment resolved: its end does not wait for them to be told.
+    await Promise.all(this.members.map((m) => m.told));
     await this.#replayToLive();
   }
 

@@ -40,7 +40,13 @@ export class Subscriptions {
         continue;
       }
       held.add(request.topic);
-      added.set(request.topic, { filter: request.topic, cursor: undefined, request, answer });
+      added.set(request.topic, {
+        filter: request.topic,
+        cursor: undefined,
+        request,
+        answer,
+        told: undefined,
+      });
     }
     this.#rearrange(session, added, new Set());
   }
