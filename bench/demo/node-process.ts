@@ -5,6 +5,7 @@ export interface RunningNode {
   readonly url: string;
   readonly id: string;
   readonly engine: string;
+  readonly pid: number;
   /** Rejects, with the end of its standard error, when the process ends; never resolves. */
   readonly died: Promise<never>;
   /** Asks it to stop and waits until it has; insists after ten seconds. */
@@ -19,10 +20,15 @@ const stderrCharsMax = 8_192;
 
 /**
  * Starts `node <entry> serve` with these variables on top of the environment, and waits until it listens.
+ * @param nodeFlags flags of Node.js itself, such as `--cpu-prof`
  * @throws Error with the end of its standard error when it ends first, or does not listen within 30 s
  */
-export async function startNode(entry: string, variables: Record<string, string>): Promise<RunningNode> {
-  const child = spawn(process.execPath, [entry, 'serve'], {
+export async function startNode(
+  entry: string,
+  variables: Record<string, string>,
+  nodeFlags: readonly string[] = [],
+): Promise<RunningNode> {
+  const child = spawn(process.execPath, [...nodeFlags, entry, 'serve'], {
     env: { ...process.env, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -46,7 +52,7 @@ export async function startNode(entry: string, variables: Record<string, string>
   const stop = () => stopChild(child, ended);
   try {
     const [url, id, engine] = await Promise.race([listeningLine(child), died]);
-    return { url, id, engine, died, stop };
+    return { url, id, engine, pid: child.pid ?? 0, died, stop };
   } catch (error) {
     await stop();
     throw error;
