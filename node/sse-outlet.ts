@@ -80,7 +80,8 @@ export class SseOutlet implements Outlet, StreamOutlet {
     this.#forget();
     this.#res.cork(() => {
       if (rest !== '') this.#res.write(rest);
-      this.#res.end(undefined, true);
+      // Not with `closeConnection`: µWS would write that header into the body.
+      this.#res.end();
     });
     this.#options.onClosed(code);
   }
