@@ -25,6 +25,7 @@ import { startMetricsServer } from './metrics-server.js';
 import { Publisher } from './publisher.js';
 import { createSameSiteRules } from './same-site.js';
 import { Subscriptions } from './subscriptions.js';
+import { TopicPublisher } from './topic-publisher.js';
 import { loadUws, type TemplatedApp } from './uws.js';
 import { serveWebSockets } from './ws-edge.js';
 
@@ -106,7 +107,8 @@ function assemble(
   const state = { draining: false };
   const authenticator = createAuthenticator(config, { log });
   const sameSite = createSameSiteRules(config);
-  const fanout = new Fanout((topic, frame, isBinary) => void app.publish(topic, frame, isBinary), counters);
+  const topics = new TopicPublisher(app);
+  const fanout = new Fanout((topic, frame, isBinary) => topics.publish(topic, frame, isBinary), counters);
   const channels: Channels = new Channels({
     bus,
     namespaces,
@@ -159,7 +161,7 @@ function assemble(
   });
   const heartbeat = new Heartbeat({ connections, store, direct, ...pickTimes(config), log, counters });
   registerGauges(metrics, connections, channels);
-  serveWebSockets(app, { handshake, connections, frames, limits, metrics, log });
+  serveWebSockets(app, { handshake, connections, frames, topics, limits, metrics, log });
   serveHttp(app, {
     config,
     nodeId,

@@ -8,6 +8,7 @@ import { sendError } from './http-io.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
 import type { Session } from './session.js';
+import type { TopicPublisher } from './topic-publisher.js';
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t } from './uws.js';
 import { WsOutlet } from './ws-outlet.js';
 
@@ -23,6 +24,7 @@ export interface WsEdgeOptions {
   readonly handshake: Handshake;
   readonly connections: Connections;
   readonly frames: FrameHandler;
+  readonly topics: TopicPublisher;
   readonly limits: Limits;
   readonly metrics: Pick<Metrics, 'countClose' | 'countRefused'>;
   readonly log: Logger;
@@ -57,7 +59,10 @@ export function serveWebSockets(app: TemplatedApp, options: WsEdgeOptions): void
       const { session } = ws.getUserData();
       if (session !== undefined) frames.receive(session, new Uint8Array(message), isBinary);
     },
-    dropped: (ws) => ws.getUserData().session?.onDropped(),
+    dropped: (ws) => {
+      const { session } = ws.getUserData();
+      if (session !== undefined) options.topics.afterDrop(() => session.onDropped());
+    },
     drain: (ws) => {
       if (ws.getBufferedAmount() === 0) ws.getUserData().session?.onDrained();
     },
