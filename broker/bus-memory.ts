@@ -6,6 +6,7 @@ import {
   type BusHandler,
   type HistoryPage,
   type Interest,
+  type OpenedHead,
   type OutgoingMessage,
   type Published,
   type TopicBus,
@@ -108,7 +109,7 @@ class MemoryTopicBus implements MemoryBus {
     for (const namespace of this.#namespaces.durable) this.#channelOf(namespace);
   }
 
-  async open({ key, filters }: Interest): Promise<Position | undefined> {
+  async open({ key, filters }: Interest): Promise<OpenedHead | undefined> {
     this.#demandStarted();
     if (this.#interests.has(key)) throw new Error(`the interest ${key} is open already`);
     const stream = this.#channelOf(namespaceOfAll(filters))?.stream;
@@ -117,7 +118,7 @@ class MemoryTopicBus implements MemoryBus {
     const interest = { key, filters, exact, open: true, last, delivery: 0 };
     this.#interests.set(key, interest);
     for (const filter of filters) this.#index.add(filter, interest);
-    return stream?.head;
+    return stream === undefined ? undefined : { ...stream.head, newest: stream.newest(filters) };
   }
 
   close(key: string): void {
@@ -159,8 +160,9 @@ class MemoryTopicBus implements MemoryBus {
     return this.#streamOf(filters).recoverable(filters, offset);
   }
 
-  async head(namespace: string): Promise<Position> {
-    return this.#streamOf([namespace]).head;
+  async head(filters: readonly string[]): Promise<OpenedHead> {
+    const stream = this.#streamOf(filters);
+    return { ...stream.head, newest: stream.newest(filters) };
   }
 
   floor(namespace: string): Position | undefined {

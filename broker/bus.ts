@@ -22,7 +22,7 @@ export interface TopicBus {
    * Opening a key that is open already is a fault of the caller. Rejects with `unavailable` when the cluster is
    * away; the interest is then not open.
    */
-  open(interest: Interest): Promise<Position | undefined>;
+  open(interest: Interest): Promise<OpenedHead | undefined>;
 
   /** Ends the interest. No handler call for it happens after this returns. Unknown keys are ignored. */
   close(key: string): void;
@@ -55,8 +55,8 @@ export interface TopicBus {
    */
   recoverable(filters: readonly string[], offset: number): Promise<boolean>;
 
-  /** The stream's last position, as `open` answers it. @throws BrokerError `unavailable` */
-  head(namespace: string): Promise<Position>;
+  /** The head as `open` answers it. @throws BrokerError `unavailable` */
+  head(filters: readonly string[]): Promise<OpenedHead>;
 
   /**
    * The offset of a durable namespace up to which this node has certainly been handed everything that it hosts;
@@ -82,6 +82,12 @@ export interface Interest {
   readonly filters: readonly string[];
 }
 
+/** The head of a stream as seen from one interest. */
+export interface OpenedHead extends Position {
+  /** The offset of the newest stored message of the interest, not greater than `offset`; 0 when there is none. Nothing of it lies between the two. */
+  readonly newest: number;
+}
+
 /** Where an engine delivers. Calls are synchronous; an engine never calls back into itself from them. */
 export interface BusHandler {
   /** A live message: at most once, in the publisher's order. */
@@ -90,7 +96,16 @@ export interface BusHandler {
   onStored(key: string, message: StoredMessage): void;
   /** The stream of a namespace was replaced (a new epoch): offsets start over at `head`. */
   onEpoch(namespace: string, head: Position): void;
-  /** The cluster was lost or is back. After `true` the receiver repairs what it hosts. */
+  /**
+   * The stream holds a message of the interest at this offset that should have been delivered by now, but was not: it was lost on the way. The
+   * receiver reads what it is missing.
+   */
+  onBehind(key: string, offset: number): void;
+  /**
+   * Somebody published a body that cannot be read. It reaches nobody, but its place in the order counts (both offsets 0 on live topics).
+   */
+  onUnparsable(key: string, place: Omit<StoredMessage, 'payload'>, reason: string): void;
+  /** The cluster was lost or is back. What was missed meanwhile is told by `onBehind`. */
   onConnected(connected: boolean): void;
 }
 

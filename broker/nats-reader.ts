@@ -56,6 +56,48 @@ export class NatsReader {
     }
   }
 
+  /**
+   * The newest sequence of each topic among those in `(after, upTo]`, read without bodies.
+   * @throws BrokerError `unavailable`
+   */
+  async scan(stream: NatsStream, after: number, upTo: number): Promise<ReadonlyMap<string, number>> {
+    const newest = new Map<string, number>();
+    if (after >= upTo) return newest;
+    await this.#enter();
+    const inbox = createInbox();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const stall = setTimeout(() => reject(unavailable('an audit of the stream stalled')), stallMsMax);
+        const end = (error?: unknown): void => {
+          clearTimeout(stall);
+          subscription.unsubscribe();
+          if (error === undefined) resolve();
+          else reject(unavailable('an audit of the stream failed', error));
+        };
+        const subscription = this.#link.nc.subscribe(inbox, {
+          callback: (error, message) => {
+            if (error !== null) return end(error);
+            if (message.reply === undefined) return;
+            const { pending, seq } = readAckSubject(message.reply);
+            newest.set(this.#subjects.topicOf(message.subject), seq);
+            stall.refresh();
+            if (seq >= upTo || pending === 0) end();
+          },
+        });
+        const config = { ...consumerConfig(inbox, after), headers_only: true };
+        this.#link
+          .api<{ num_pending: number }>(`CONSUMER.CREATE.${stream.name}`, {
+            stream_name: stream.name,
+            config,
+          })
+          .then(({ num_pending }) => num_pending === 0 && end(), end);
+      });
+    } finally {
+      this.#leave();
+    }
+    return newest;
+  }
+
   async #consume(
     stream: NatsStream,
     state: StreamState,
@@ -79,17 +121,7 @@ export class NatsReader {
     try {
       const created = await this.#link.api<{ num_pending: number }>(`CONSUMER.CREATE.${stream.name}`, {
         stream_name: stream.name,
-        config: {
-          deliver_subject: inbox,
-          deliver_policy: 'by_start_sequence',
-          opt_start_seq: after + 1,
-          ack_policy: 'none',
-          max_deliver: 1,
-          mem_storage: true,
-          num_replicas: 1,
-          inactive_threshold: inactiveNanos,
-          filter_subject: this.#filterOf(stream, filters),
-        },
+        config: { ...consumerConfig(inbox, after), filter_subject: this.#filterOf(stream, filters) },
       });
       if (created.num_pending === 0) return slice.finish(false);
       return await slice.done(max ?? Infinity);
@@ -116,6 +148,19 @@ export class NatsReader {
     if (next === undefined) this.#reading--;
     else next();
   }
+}
+
+function consumerConfig(inbox: string, after: number) {
+  return {
+    deliver_subject: inbox,
+    deliver_policy: 'by_start_sequence',
+    opt_start_seq: after + 1,
+    ack_policy: 'none',
+    max_deliver: 1,
+    mem_storage: true,
+    num_replicas: 1,
+    inactive_threshold: inactiveNanos,
+  };
 }
 
 /** Collects one page as its messages arrive. */

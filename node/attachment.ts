@@ -87,7 +87,10 @@ export class Attachment {
     this.#page = undefined;
     const resolved = this.members.filter((m) => m.cursor !== undefined);
     for (const member of resolved) member.cursor = head.offset;
-    return resolved.map((m) => ({ topic: m.filter, ...head, recovered: false }));
+    return resolved
+      .map((m) => ({ member: m, outcome: { topic: m.filter, ...head, recovered: false } }))
+      .filter(({ member, outcome }) => !member.answer.replace(outcome))
+      .map(({ outcome }) => outcome);
   }
 
   /** Settles where each new member starts, answers, replays and goes live. Waits for the channel to be open, however long that takes. */
@@ -111,8 +114,11 @@ export class Attachment {
       member.cursor = 0;
       return { topic: member.filter };
     }
-    const found = await this.#locate(feed, member);
+    const { epoch } = feed;
+    const located = await this.#locate(feed, member);
     if (this.ended()) return undefined;
+    // An offset that was found in a stream that has been replaced since means nothing in the new one.
+    const found = feed.epoch === epoch ? located : undefined;
     member.cursor = found ?? feed.last;
     return {
       topic: member.filter,
@@ -175,7 +181,7 @@ export class Attachment {
     const floor = this.channel.source.floor(this.channel.namespace);
     if (floor !== undefined) feed.advance(floor);
     if (offset <= feed.last) return true;
-    const head = await this.#read(() => this.channel.source.head(this.channel.namespace));
+    const head = await this.#read(() => this.channel.source.head(this.channel.filters));
     if (head?.epoch !== epoch || offset > head.offset) return false;
     await feed.reached(offset);
     return !this.ended();
@@ -213,7 +219,8 @@ export class Attachment {
 
   #sendGap(to: number): SendStatus {
     let status: SendStatus = 'sent';
-    for (const member of this.members) {
+    // The gap of a pattern counts for the subscriptions in it too, so those that are further back are told theirs first.
+    for (const member of [...this.members].sort((a, b) => (a.cursor ?? 0) - (b.cursor ?? 0))) {
       const from = (member.cursor ?? 0) + 1;
       if (from > to || status === 'dropped') continue;
       status = this.#host.outlet.send({ type: 'gap', topic: member.filter, from, to });

@@ -20,7 +20,7 @@ export interface ChannelsOptions {
   /** How long the node keeps interest in a channel that nobody holds any more. */
   readonly lingerMs: number;
   readonly log: Logger;
-  readonly counters: Pick<Counters, 'gapsRepaired' | 'gapsLost'>;
+  readonly counters: Pick<Counters, 'gapsRepaired' | 'gapsLost' | 'bodiesDropped'>;
   /** The stream of a namespace was replaced: sessions have to be told. */
   readonly onEpoch: (namespace: string, head: Position) => void;
 }
@@ -40,7 +40,7 @@ export class Channels implements BusHandler {
       history: (filters, after, limit) => bus.history(filters, after, limit),
       latest: (filters, count) => bus.latest(filters, count),
       recoverable: (filters, offset) => bus.recoverable(filters, offset),
-      head: (namespace) => bus.head(namespace),
+      head: (filters) => bus.head(filters),
       floor: (namespace) => bus.floor(namespace),
       backoff: (attempt) => new Promise((resolve) => setTimeout(resolve, backoffMs(attempt))),
       onReadFailed: (error) => {
@@ -99,20 +99,21 @@ export class Channels implements BusHandler {
     this.#options.onEpoch(namespace, head);
   }
 
-  onConnected(connected: boolean): void {
-    if (!connected) return;
-    for (const namespace of this.#options.namespaces.durable) {
-      this.#repairAll(namespace).catch((error: unknown) => {
-        this.#options.log.warn({ err: error, namespace }, 'the head of a stream could not be read');
-      });
-    }
+  onBehind(key: string, offset: number): void {
+    this.#channels.get(key)?.feed?.repair(offset);
   }
 
-  async #repairAll(namespace: string): Promise<void> {
-    const head = await this.#options.bus.head(namespace);
-    for (const channel of this.#channels.values()) {
-      if (channel.namespace === namespace) channel.feed?.repair(head.offset);
-    }
+  onUnparsable(key: string, place: Omit<StoredMessage, 'payload'>, reason: string): void {
+    this.#options.counters.bodiesDropped++;
+    this.#options.log.warn(
+      { topic: place.topic, offset: place.offset, reason },
+      'dropped a body that cannot be read',
+    );
+    this.#channels.get(key)?.feed?.skip(place);
+  }
+
+  onConnected(connected: boolean): void {
+    this.#options.log.warn(connected ? 'NATS is back' : 'NATS is out of reach');
   }
 
   #create(key: string, filters: readonly string[]): Channel {

@@ -112,6 +112,13 @@ export class Feed {
     }
   }
 
+  /** A stored body that cannot be read: nobody gets it, but nothing is missing at its place. */
+  skip(place: Omit<StoredMessage, 'payload'>): void {
+    if (this.#closed || !this.#started || this.repairing || place.offset <= this.#last) return;
+    if (place.prev > this.#last) this.repair(place.prev);
+    else this.#last = place.offset;
+  }
+
   /** Reads from the stream what is missing up to `to`; one repair at a time, a later call extends a running one. */
   repair(to: number): void {
     if (this.#closed || !this.#started || to <= this.#last) return;

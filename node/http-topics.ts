@@ -83,7 +83,7 @@ async function readableFilter(exchange: Exchange, services: HttpServices): Promi
 async function newestOf(bus: TopicBus, filter: string): Promise<Position> {
   const { epoch, messages } = await bus.latest([filter], 1);
   const newest = messages.at(-1);
-  return newest === undefined ? bus.head(namespaceOf(filter)) : { epoch, offset: newest.offset };
+  return newest === undefined ? bus.head([filter]) : { epoch, offset: newest.offset };
 }
 
 function hears(session: Session, topic: string): boolean {

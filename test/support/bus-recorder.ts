@@ -7,7 +7,19 @@ export class BusRecorder implements BusHandler {
   /** Called in each delivery, after it was recorded. */
   during: (key: string) => void = () => undefined;
   readonly #live = new Map<string, LiveMessage[]>();
+  readonly #behind = new Map<string, number[]>();
+  readonly #unparsable = new Map<string, string[]>();
   readonly #stored = new Map<string, StoredMessage[]>();
+
+  /** Offsets that the engine knows to have been lost on the way. */
+  behind(key: string): number[] {
+    return listOf(this.#behind, key);
+  }
+
+  /** One entry for each body that could not be read. */
+  unparsable(key: string): string[] {
+    return listOf(this.#unparsable, key);
+  }
 
   live(key: string): LiveMessage[] {
     return listOf(this.#live, key);
@@ -29,6 +41,16 @@ export class BusRecorder implements BusHandler {
 
   onEpoch(): void {
     throw new Error('the epoch changed');
+  }
+
+  onBehind(key: string, offset: number): void {
+    listOf(this.#behind, key).push(offset);
+    this.signal.notify();
+  }
+
+  onUnparsable(key: string): void {
+    listOf(this.#unparsable, key).push(key);
+    this.signal.notify();
   }
 
   onConnected(): void {

@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto';
+import type { JetStreamClient, Msg } from 'nats';
+import type { Position } from '../protocol/position.js';
+import { namespaceOf } from '../protocol/topic.js';
+import type {
+  BusHandler,
+  HistoryPage,
+  Interest,
+  OpenedHead,
+  OutgoingMessage,
+  Published,
+  TopicBus,
+} from './bus.js';
+import { unavailable } from './errors.js';
+import type { Namespaces } from './namespaces.js';
+import { decodeBody, encodeBody, encodeHeaders } from './nats-body.js';
+import { NatsDurable } from './nats-durable.js';
+import { NatsEpochs } from './nats-epochs.js';
+import type { NatsLink } from './nats-link.js';
+import { NatsLive } from './nats-live.js';
+import { NatsPublisher, UnknownOutcome, type PublishAck } from './nats-publisher.js';
+import { NatsReader } from './nats-reader.js';
+import { NatsStream } from './nats-stream.js';
+import { createSubjects, type Subjects } from './nats-subjects.js';
+import { PatternIndex } from './pattern-index.js';
+
+export interface NatsBusOptions {
+  readonly link: NatsLink;
+  readonly namespaces: Namespaces;
+  /** The first token of every subject. */
+  readonly prefix: string;
+  /** Copies of each stream, when there are as many servers. */
+  readonly replicas: number;
+  /** How often the tail of each stream is compared with what was delivered. */
+  readonly auditSec: number;
+  readonly onFault: (error: unknown) => void;
+}
+
+/**
+ * The topic bus of a cluster. Live topics ride on core NATS. Durable ones are captured by one stream a namespace, which republishes what it stored;
+ * republishing is at most once, so `prev`, the catch-up after a reconnect and the audit make it safe.
+ */
+export function createNatsBus(options: NatsBusOptions): TopicBus {
+  return new NatsBus(options);
+}
+
+class NatsBus implements TopicBus {
+  readonly #options: NatsBusOptions;
+  readonly #link: NatsLink;
+  readonly #subjects: Subjects;
+  readonly #publisher: NatsPublisher;
+  readonly #live: NatsLive;
+  readonly #liveInterests = new Map<string, Interest>();
+  readonly #liveIndex = new PatternIndex<string>();
+  readonly #durable = new Map<string, NatsDurable>();
+  #handler: BusHandler | undefined;
+  #auditTimer: NodeJS.Timeout | undefined;
+  #stopping = false;
+
+  constructor(options: NatsBusOptions) {
+    this.#options = options;
+    this.#link = options.link;
+    this.#subjects = createSubjects(options.prefix);
+    this.#publisher = new NatsPublisher(options.link.nc);
+    this.#live = new NatsLive(options.link.nc, this.#subjects, (topic, message) =>
+      this.#onLive(topic, message),
+    );
+  }
+
+  get connected(): boolean {
+    return this.#handler !== undefined && this.#link.connected;
+  }
+
+  async start(handler: BusHandler): Promise<void> {
+    const { namespaces, prefix, replicas } = this.#options;
+    const js = this.#link.nc.jetstream();
+    try {
+      const bucket = createSubjects(prefix).epochsBucket;
+      const epochs = new NatsEpochs(await openBucket(js, bucket, replicas));
+      for (const namespace of namespaces.durable) {
+        this.#durable.set(namespace, await this.#openDurable(js, namespace, epochs, handler));
+      }
+    } catch (error) {
+      throw unavailable('the streams could not be made ready', error);
+    }
+    this.#handler = handler;
+    this.#link.watch((connected) => this.#onConnected(connected));
+    this.#auditTimer = setInterval(() => this.#auditAll(), this.#options.auditSec * 1000).unref();
+  }
+
+  async open(interest: Interest): Promise<OpenedHead | undefined> {
+    if (!this.connected) throw unavailable('NATS is out of reach');
+    const durable = this.#durableOf(interest.filters);
+    if (durable !== undefined) return durable.open(interest.key, interest.filters);
+    if (this.#liveInterests.has(interest.key))
+      throw new Error(`the interest ${interest.key} is open already`);
+    this.#liveInterests.set(interest.key, interest);
+    for (const filter of interest.filters) this.#liveIndex.add(filter, interest.key);
+    this.#live.add(interest.filters);
+    // When the server has answered, it knows of the subscription.
+    await this.#link.nc.flush();
+    return undefined;
+  }
+
+  close(key: string): void {
+    for (const durable of this.#durable.values()) durable.close(key);
+    const interest = this.#liveInterests.get(key);
+    if (interest === undefined) return;
+    this.#liveInterests.delete(key);
+    for (const filter of interest.filters) this.#liveIndex.remove(filter, key);
+    this.#live.remove(interest.filters);
+  }
+
+  async publish(message: OutgoingMessage): Promise<Published | undefined> {
+    const { id, payload, publisher, topic } = message;
+    if (!this.connected) throw unavailable('NATS is out of reach');
+    const durable = this.#durable.get(namespaceOf(topic));
+    const body = encodeBody(payload);
+    if (durable === undefined) {
+      const headers = encodeHeaders(payload, undefined);
+      this.#link.nc.publish(this.#subjects.live(topic), body, headers === undefined ? {} : { headers });
+      return undefined;
+    }
+    const subject = this.#subjects.in(topic);
+    const headers = encodeHeaders(payload, id === undefined ? undefined : messageIdOf(publisher, topic, id));
+    const { duplicate, seq } = await this.#store(subject, body, headers, id !== undefined);
+    return { epoch: durable.epoch, offset: seq, duplicate };
+  }
+
+  async history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage> {
+    return this.#demandDurable(filters).history(filters, after, limit);
+  }
+
+  async latest(filters: readonly string[], count: number): Promise<HistoryPage> {
+    return this.#demandDurable(filters).latest(filters, count);
+  }
+
+  async recoverable(filters: readonly string[], offset: number): Promise<boolean> {
+    return this.#demandDurable(filters).recoverable(filters, offset);
+  }
+
+  async head(filters: readonly string[]): Promise<OpenedHead> {
+    return this.#demandDurable(filters).head(filters);
+  }
+
+  floor(namespace: string): Position | undefined {
+    return this.#durable.get(namespace)?.floor;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearInterval(this.#auditTimer);
+    for (const durable of this.#durable.values()) durable.stop();
+    for (const key of [...this.#liveInterests.keys()]) this.close(key);
+    if (this.#link.connected) await this.#publisher.settled();
+    this.#publisher.stop();
+    this.#handler = undefined;
+  }
+
+  async #openDurable(js: JetStreamClient, namespace: string, epochs: NatsEpochs, handler: BusHandler) {
+    const { namespaces, onFault, replicas } = this.#options;
+    const stream = new NatsStream(this.#link, this.#subjects, namespace, namespaces.of(namespace));
+    const state = await stream.ensure(replicas);
+    const epoch = await epochs.claim(namespace, state, 0);
+    const reader = new NatsReader(this.#link, this.#subjects);
+    const { nc } = this.#link;
+    return new NatsDurable(
+      { nc, js, subjects: this.#subjects, stream, reader, epochs, handler, onFault },
+      epoch,
+      state,
+    );
+  }
+
+  /** A publish whose outcome is unknown is tried once more when its id makes that safe. */
+  async #store(
+    ...[subject, body, headers, hasId]: [...Parameters<NatsPublisher['publish']>, boolean]
+  ): Promise<PublishAck> {
+    try {
+      return await this.#publisher.publish(subject, body, headers);
+    } catch (error) {
+      if (!(error instanceof UnknownOutcome)) throw error;
+      if (hasId && this.connected) return this.#publisher.publish(subject, body, headers);
+      throw unavailable(
+        'it is not known whether the message was stored; retry with an id, the same each time',
+        error,
+      );
+    }
+  }
+
+  #durableOf(filters: readonly string[]): NatsDurable | undefined {
+    return this.#durable.get(namespaceOf(filters[0] ?? ''));
+  }
+
+  #demandDurable(filters: readonly string[]): NatsDurable {
+    const durable = this.#durableOf(filters);
+    if (durable === undefined)
+      throw new Error(`nothing is stored of ${filters.join(' ')}, which is not durable`);
+    return durable;
+  }
+
+  #onLive(topic: string, message: Msg): void {
+    const keys = new Set<string>();
+    this.#liveIndex.match(topic, (key) => keys.add(key));
+    if (keys.size === 0) return;
+    const body = decodeBody(message.data, message.headers);
+    for (const key of keys) {
+      if (body.ok) this.#handler?.onLive(key, { topic, payload: body.value });
+      else this.#handler?.onUnparsable(key, { topic, offset: 0, prev: 0 }, body.message);
+    }
+  }
+
+  #onConnected(connected: boolean): void {
+    if (!connected) this.#publisher.onDisconnected();
+    this.#handler?.onConnected(connected);
+    if (!connected) return;
+    // What was stored while the connection was away was not delivered to it.
+    for (const durable of this.#durable.values()) this.#catchUp(durable);
+  }
+
+  /** Until it succeeds: the streams may still be electing their leaders. */
+  #catchUp(durable: NatsDurable): void {
+    if (!this.#link.connected || this.#stopping) return;
+    durable.audit(0).catch((error: unknown) => {
+      this.#options.onFault(error);
+      setTimeout(() => this.#catchUp(durable), catchUpRetryMs).unref();
+    });
+  }
+
+  #auditAll(): void {
+    if (!this.#link.connected) return;
+    for (const durable of this.#durable.values()) {
+      durable.audit().catch((error: unknown) => this.#options.onFault(error));
+    }
+  }
+}
+
+const catchUpRetryMs = 500;
+
+async function openBucket(js: JetStreamClient, bucket: string, replicas: number) {
+  try {
+    return await js.views.kv(bucket, { replicas, history: 1 });
+  } catch (error) {
+    if (replicas === 1) throw error;
+    // Fewer servers than copies.
+    return js.views.kv(bucket, { replicas: 1, history: 1 });
+  }
+}
+
+/** De-duplication is per stream: the hash keeps one publisher's ids from suppressing another's messages. */
+function messageIdOf(publisher: string, topic: string, id: string): string {
+  return createHash('sha256')
+    .update(JSON.stringify([publisher, topic, id]))
+    .digest('base64url')
+    .slice(0, 27);
+}
