@@ -118,6 +118,8 @@ export const settingsSchema = z.strictObject(
     ).optional(),
     natsCreds: text('the path of a NATS credentials file').optional(),
     natsTlsCa: text('the path of a PEM file of certificate authorities').optional(),
+    natsReplicas: whole(1, 5, ' copies').optional(),
+    auditSec: whole(1, 3600, ' seconds').optional(),
     prefix: text('1 to 32 characters of [A-Za-z0-9_-]', (v) => /^[A-Za-z0-9_-]{1,32}$/.test(v)).optional(),
     nodeName: text('1 to 64 characters of [A-Za-z0-9_-]', (v) => /^[A-Za-z0-9_-]{1,64}$/.test(v)).optional(),
     workers: whole(1, 256, ' processes').optional(),

@@ -62,6 +62,8 @@ export const settings: readonly Setting[] = [
   setting('boolean', 'TOPICAST_ALLOW_QUERY_TOKEN', 'accept ?token= (true on the embedded engine only)'),
   setting('text', 'TOPICAST_TLS_CERT', 'certificate for TLS, PEM; with the key'),
   setting('text', 'TOPICAST_TLS_KEY', 'private key for TLS, PEM; with the certificate'),
+  setting('number', 'TOPICAST_NATS_REPLICAS', 'copies of each stream, when there are as many servers (3)'),
+  setting('number', 'TOPICAST_AUDIT_SEC', 'how often a node checks that it has missed nothing stored (15)'),
   setting('boolean', 'TOPICAST_INSECURE', 'listen on any address although no access is configured (false)'),
   setting('number', 'TOPICAST_CONNECT_RATE', 'new connections a second in the whole cluster (5000)'),
   setting('number', 'TOPICAST_CONNECTIONS_MAX', 'connections of this node; 0 has no limit (0)'),

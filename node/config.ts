@@ -28,6 +28,10 @@ export interface Config {
   readonly natsCreds?: string;
   readonly natsTlsCa?: string;
   readonly prefix: string;
+  /** Copies of each stream, when there are as many NATS servers. */
+  readonly natsReplicas: number;
+  /** How often the tail of each stream is compared with what was delivered. */
+  readonly auditSec: number;
   readonly nodeName: string;
   readonly workers: number;
   /** At most one of the secret, the public key and the key set is there. */
@@ -103,6 +107,8 @@ const defaults = {
   natsUrl: [],
   redisUrl: [],
   prefix: 'tc',
+  natsReplicas: 3,
+  auditSec: 15,
   workers: 1,
   insecure: false,
   connectRate: 5000,
