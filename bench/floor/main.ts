@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { faultsOf, headLine, runLine, summarise, summaryTable } from './report.js';
+import { faultsOf, headLine, isQuiet, runLine, summarise, summaryTable } from './report.js';
 import { measure, type RunResult, type RunSettings } from './run.js';
 import { subjects, type Subject } from './subjects.js';
 
@@ -16,6 +16,7 @@ interface Arguments {
   readonly rounds: number;
   readonly probes: number;
   readonly nap: number;
+  readonly quiet: number;
   readonly subjects?: Subject['name'][];
   readonly out?: string;
   readonly profile?: string;
@@ -28,6 +29,15 @@ function whole(min: number, max: number): (text: string) => number {
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
   };
 }
+
+function factor(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value > 1) return value;
+  throw new InvalidArgumentError('Expected a number above 1.');
+}
+
+/** Rounds that are tried for one that is quiet. */
+const triesPerRound = 4;
 
 function names(text: string): Subject['name'][] {
   return text.split(',').map((name) => {
@@ -50,6 +60,13 @@ const program = new Command('bench:floor')
   .option('--rounds <n>', 'runs of each', whole(1, 100), 3)
   .option('--probes <n>', 'sockets among them that read at once and take the latency', whole(2, 1000), 20)
   .option('--nap <ms>', 'how late the other sockets may read; 0 reads at once', whole(0, 1000), 20)
+  .option(
+    '--quiet <n>',
+    'leave rounds out in which a read of a probe brought more messages than this: others kept the machine from its work; up to ' +
+      'four times --rounds are tried',
+    factor,
+    Infinity,
+  )
   .option('--subjects <names>', 'which servers, comma-separated (all)', names)
   .option('--out <file>', 'write every run as JSON')
   .option('--profile <dir>', 'let the servers write CPU profiles there; slows them down')
@@ -78,7 +95,9 @@ async function main(): Promise<number> {
     ...(args.profile !== undefined && { profileDir: args.profile }),
   };
   const rounds = await runRounds(settings, args);
-  const summary = summarise(rounds);
+  const quiet = rounds.filter((round) => isQuiet(round, args.quiet));
+  if (quiet.length < rounds.length) print(`\n${quiet.length} of ${rounds.length} rounds were quiet enough`);
+  const summary = summarise(quiet);
   print(`\n${summaryTable(summary)}`);
   if (args.out !== undefined) {
     const machine = { cpus: cpus().length, model: cpus()[0]?.model, node: process.version };
@@ -89,26 +108,25 @@ async function main(): Promise<number> {
   return faults.length === 0 ? 0 : 1;
 }
 
-async function runRounds(
-  settings: RunSettings,
-  { rounds, subjects: wanted }: Arguments,
-): Promise<RunResult[][]> {
-  const chosen = subjects.filter(({ name }) => wanted === undefined || wanted.includes(name));
+async function runRounds(settings: RunSettings, args: Arguments): Promise<RunResult[][]> {
+  const chosen = subjects.filter(({ name }) => args.subjects?.includes(name) ?? true);
   print(
     `${settings.sockets} sockets, ${settings.perSec} messages/s of ${settings.payloadBytes} bytes, ` +
-      `${rounds} rounds of ${settings.seconds} s\n\n${headLine()}`,
+      `${args.rounds} rounds of ${settings.seconds} s\n\n${headLine()}`,
   );
-  const results: RunResult[][] = [];
-  for (let round = 0; round < rounds; round++) {
+  const rounds: RunResult[][] = [];
+  let missing = args.rounds;
+  for (let tries = args.rounds * triesPerRound; missing > 0 && tries > 0; tries--) {
     const runs: RunResult[] = [];
     for (const subject of chosen) {
       const run = await measure(subject, settings);
       print(runLine(run));
       runs.push(run);
     }
-    results.push(runs);
+    rounds.push(runs);
+    if (isQuiet(runs, args.quiet)) missing--;
   }
-  return results;
+  return rounds;
 }
 
 function print(text: string): void {

@@ -32,6 +32,11 @@ export function faultsOf(run: RunResult): string[] {
   return faults.map((fault) => `${run.subject}: ${fault}`);
 }
 
+/** Whether each message reached the probes on its own, in every run of a round. */
+export function isQuiet(round: readonly RunResult[], messagesPerReadMax: number): boolean {
+  return round.every((run) => run.messagesPerRead <= messagesPerReadMax);
+}
+
 /** @param rounds each with a run of every subject */
 export function summarise(rounds: readonly (readonly RunResult[])[]): Summary[] {
   const names = [...new Set(rounds.flat().map((run) => run.subject))];
