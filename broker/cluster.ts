@@ -10,7 +10,10 @@ export interface Cluster {
    */
   start(describe: () => NodeLoad, handle: CommandHandler): Promise<void>;
 
-  /** All nodes that are seen alive, this one first. */
+  /** Calls back when a node was seen for the first time, went, or began to drain. */
+  watch(onChange: () => void): void;
+
+  /** All nodes that are seen alive, this one first. Empty before `start`. */
   nodes(): readonly NodeBeacon[];
 
   /**
@@ -22,11 +25,15 @@ export interface Cluster {
   /**
    * Sends a command to one node. Commands to the same node that are issued in one turn of the event loop travel together.
    * @returns the node's answer; undefined when that node does not exist any more
-   * @throws BrokerError `unavailable` when it does not answer in time, or the cluster is out of reach
+   * @throws BrokerError `unavailable` when it does not answer in time, or the cluster is out of reach; the failure that it answered
    */
   ask(nodeId: string, command: unknown): Promise<unknown>;
 
-  /** Sends a command to every living node, this one included, and gathers what answers within `timeoutMs`. */
+  /**
+   * Sends a command to every living node, this one included, and gathers what answers within `timeoutMs`. Nodes that fail at it are not
+   * in the answers: who needs all of them compares with `nodes()`.
+   * @throws BrokerError `unavailable` when the cluster is out of reach
+   */
   askAll(command: unknown, timeoutMs: number): Promise<readonly unknown[]>;
 
   /** Says goodbye: the others need not wait for ten seconds. */
@@ -48,6 +55,7 @@ export interface NodeLoad {
 }
 
 export interface NodeBeacon extends NodeLoad {
+  /** One token of `[A-Za-z0-9_-]`. */
   readonly id: string;
   /** ms since the Unix epoch, on this node's clock, when it was last heard of. */
   readonly seenAt: number;
