@@ -93,7 +93,11 @@ describe('the topics of a handshake', () => {
     });
     await client.until('all topics are answered', () => outcomes(client).size === 9);
     expect(client.frames[0]?.type).toBe('welcome');
-    const known = { epoch: expect.any(String), offset: expect.any(Number), recovered: true };
+    const known = {
+      epoch: expect.any(String) as string,
+      offset: expect.any(Number) as number,
+      recovered: true,
+    };
     expect(Object.fromEntries(outcomes(client))).toEqual({
       'coupon.mine': { topic: 'coupon.mine', ...known },
       'news.mine': { topic: 'news.mine' },
@@ -274,9 +278,8 @@ async function sendUpgrade(port: number, token: string): Promise<Socket> {
 
 /** An upgrade whose header block has this many bytes. */
 function headerBlock(bytes: number): string {
-  const lines = [...upgradeHead, `Authorization: Bearer ${apiKey}`, 'X-Filler: ', '', ''];
-  lines[lines.length - 3] += 'f'.repeat(bytes - lines.join('\r\n').length);
-  return lines.join('\r\n');
+  const head = [...upgradeHead, `Authorization: Bearer ${apiKey}`, 'X-Filler: '].join('\r\n');
+  return `${head}${'f'.repeat(bytes - head.length - 4)}\r\n\r\n`;
 }
 
 /** A bare connection. */

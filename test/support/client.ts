@@ -38,6 +38,8 @@ export interface ClientOptions {
 /** A connection that collects what comes, and can wait for it. */
 export class TestClient {
   readonly frames: ServerFrame[] = [];
+  /** Those of type `msg` among them. */
+  readonly messages: Message[] = [];
   /** What came and is not a frame of the protocol. */
   readonly faults: string[] = [];
   readonly signal = new Signal();
@@ -126,10 +128,6 @@ export class TestClient {
     return this.frames.filter((frame): frame is FrameOf<T> => frame.type === type);
   }
 
-  get messages(): Message[] {
-    return this.ofType('msg');
-  }
-
   /** Ends the connection without a word, as a lost line does. */
   async cut(): Promise<void> {
     this.socket.terminate();
@@ -143,8 +141,10 @@ export class TestClient {
 
   #receive(data: Buffer): void {
     const frame = this.codec.decodeServer(data);
-    if (frame.ok) this.frames.push(frame.value);
-    else this.faults.push(`${frame.message}: ${data.toString('latin1').slice(0, 200)}`);
+    if (frame.ok) {
+      this.frames.push(frame.value);
+      if (frame.value.type === 'msg') this.messages.push(frame.value);
+    } else this.faults.push(`${frame.message}: ${data.toString('latin1').slice(0, 200)}`);
     this.signal.notify();
   }
 }
