@@ -1,0 +1,111 @@
+import { groupBy } from './group-by.js';
+import { OnlineList } from './redis-online.js';
+import type { RedisLink } from './redis-link.js';
+import { listOf, numberOf, pairsOf, writeSession } from './redis-records.js';
+import type { RedisUserKeys } from './redis-user-keys.js';
+import {
+  sessionTtlSec,
+  type OnlinePage,
+  type Registration,
+  type SessionRecord,
+  type SessionStore,
+} from './sessions.js';
+
+/** Users whose refresh may be under way at once: enough to keep the line busy, few enough to let others in between. */
+const refreshedAtOnce = 500;
+
+/** The session store in Redis; see `createRedisUsers`. */
+export function createRedisSessions(link: RedisLink, shared: RedisUserKeys): SessionStore {
+  return new RedisSessions(link, shared);
+}
+
+class RedisSessions implements SessionStore {
+  readonly #link: RedisLink;
+  readonly #shared: RedisUserKeys;
+  readonly #online: OnlineList;
+
+  constructor(link: RedisLink, shared: RedisUserKeys) {
+    this.#link = link;
+    this.#shared = shared;
+    this.#online = new OnlineList(link, shared);
+  }
+
+  async start(): Promise<void> {
+    await this.#link.start();
+    const [sec, micros] = listOf(await this.#link.call('time'));
+    this.#shared.learnClock(numberOf(sec) * 1000 + Math.floor(numberOf(micros) / 1000));
+  }
+
+  /** Two commands on two keys at once: one round trip. */
+  async register(session: SessionRecord): Promise<Registration> {
+    const { userId, id } = session;
+    const until = this.#until();
+    const [reply] = await Promise.all([
+      this.#link.script('register', this.#keysOf(userId), [sessionTtlSec, id, writeSession(session, until)]),
+      this.#online.add([userId], until),
+    ]);
+    const [now, newest, messages] = listOf(reply);
+    this.#shared.learnClock(numberOf(now));
+    return {
+      pending: this.#shared.readMessages(userId, pairsOf(messages)),
+      newest: numberOf(newest),
+    };
+  }
+
+  async refresh(sessions: readonly SessionRecord[]): Promise<Map<string, number>> {
+    const until = this.#until();
+    const users = [...groupBy(sessions, (session) => session.userId)];
+    const newest = new Map<string, number>();
+    for (let i = 0; i < users.length; i += refreshedAtOnce) {
+      await Promise.all(
+        users.slice(i, i + refreshedAtOnce).map(async ([userId, own]) => {
+          newest.set(userId, await this.#refreshUser(userId, own, until));
+        }),
+      );
+    }
+    await this.#online.add([...newest.keys()], until);
+    await this.#online.trim([...newest.keys()]);
+    return newest;
+  }
+
+  async remove(userId: string, sessionId: string): Promise<void> {
+    const key = this.#shared.keys.session(userId);
+    const [until, left] = listOf(await this.#link.script('remove', [key], [sessionTtlSec, sessionId]));
+    if (numberOf(until) > 0) await this.#online.leave(userId, numberOf(until), numberOf(left));
+  }
+
+  async sessionsOf(userId: string): Promise<SessionRecord[]> {
+    const reply = await this.#link.script('sessions', [this.#shared.keys.session(userId)], []);
+    const [now, fields] = listOf(reply);
+    this.#shared.learnClock(numberOf(now));
+    return this.#shared.readSessions(userId, pairsOf(fields));
+  }
+
+  onlineCount(): Promise<number> {
+    return this.#online.count();
+  }
+
+  onlineUsers(cursor: string, limit: number, prefix: string): Promise<OnlinePage> {
+    return this.#online.page(cursor, limit, prefix);
+  }
+
+  async stop(): Promise<void> {
+    // The link belongs to whoever opened it; records go by themselves.
+  }
+
+  async #refreshUser(userId: string, own: readonly SessionRecord[], until: number): Promise<number> {
+    const texts = own.flatMap((session) => [session.id, writeSession(session, until)]);
+    const reply = await this.#link.script('refresh', this.#keysOf(userId), [sessionTtlSec, ...texts]);
+    const [now, newest] = listOf(reply);
+    this.#shared.learnClock(numberOf(now));
+    return numberOf(newest);
+  }
+
+  #keysOf(userId: string): string[] {
+    return [this.#shared.keys.session(userId), this.#shared.keys.queue(userId)];
+  }
+
+  #until(): number {
+    return this.#shared.now() + sessionTtlSec * 1000;
+  }
+}
