@@ -29,6 +29,8 @@ export interface Authenticator {
   authenticate(token: string | undefined, name?: string): Promise<Principal | undefined>;
   /** Refuses a token (`Principal.tokenId`) until it would have expired. Has no effect on the API key. */
   blockToken(tokenId: string, expSec: number): void;
+  /** The tokens that are refused although they have not ended. */
+  blockedTokens(): { readonly id: string; readonly expSec: number }[];
 }
 
 export type AuthConfig = Pick<
@@ -58,9 +60,10 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
   const { log, now = Date.now } = options;
   const blocked = createBlockedTokens(() => now() / 1000);
   const blockToken = (tokenId: string, expSec: number): void => blocked.block(tokenId, expSec);
+  const blockedTokens = () => blocked.all();
   if (!config.authConfigured) {
     const open = (token?: string, name?: string) => openPrincipal(token, name, config.limits.tokenBytesMax);
-    return { authenticate: async (token, name) => open(token, name), blockToken };
+    return { authenticate: async (token, name) => open(token, name), blockToken, blockedTokens };
   }
 
   const isApiKey = createApiKeyCheck(config.apiKey);
@@ -89,7 +92,7 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
     log?.debug({ reason }, 'token refused');
   }
 
-  return { authenticate, blockToken };
+  return { authenticate, blockToken, blockedTokens };
 }
 
 /**

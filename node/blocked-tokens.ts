@@ -6,6 +6,8 @@ const sweepEverySec = 60;
 export interface BlockedTokens {
   block(tokenId: string, expSec: number): void;
   has(tokenId: string): boolean;
+  /** Those that have not ended yet. */
+  all(): { readonly id: string; readonly expSec: number }[];
   readonly size: number;
 }
 
@@ -45,6 +47,10 @@ export function createBlockedTokens(nowSec: () => number, max = blockedMax): Blo
       if (expSec > nowSec()) return true;
       ends.delete(tokenId);
       return false;
+    },
+    all() {
+      sweep();
+      return [...ends].map(([id, expSec]) => ({ id, expSec }));
     },
     get size() {
       return ends.size;

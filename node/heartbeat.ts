@@ -48,6 +48,11 @@ export class Heartbeat {
     clearInterval(this.#timer);
   }
 
+  /** Refreshes all sessions at the next sweep, and so compares what they were sent with the queues: hints may have been lost. */
+  refreshSoon(): void {
+    for (const session of this.#options.connections.all()) session.refreshed = 0;
+  }
+
   /** @param now ms since the Unix epoch */
   sweep(now: number): void {
     const due: Session[] = [];

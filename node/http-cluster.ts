@@ -1,7 +1,6 @@
 import { authoriseAdmin, authorizationOf } from './http-auth.js';
 import type { Exchange } from './http-exchange.js';
 import type { HttpServices } from './http-services.js';
-import { version } from './version.js';
 import { refuseHandshake } from './ws-edge.js';
 
 /** `GET /healthz`: the process runs. */
@@ -22,20 +21,21 @@ export async function metricsText(exchange: Exchange, services: HttpServices): P
   exchange.text(200, services.metrics.contentType, await services.metrics.render());
 }
 
-/** `GET /v1/nodes`: this node. Times in seconds. */
+/** `GET /v1/nodes`: the living nodes, the one that answers first. Times in seconds. */
 export async function nodes(exchange: Exchange, services: HttpServices): Promise<void> {
   if ((await authoriseAdmin(exchange, services)) === undefined) return;
-  const { channels, connections, nodeId, startedAt } = services;
-  const node = {
-    id: nodeId,
-    version,
-    connections: connections.size,
-    channels: channels.size,
-    uptimeSec: Math.floor((Date.now() - startedAt) / 1000),
-    ready: services.isReady(),
-    draining: services.isDraining(),
-  };
-  exchange.json(200, { nodes: [node] });
+  const { nodeId, peers } = services;
+  const now = Date.now();
+  const list = peers.nodes().map(({ draining, id, seenAt, startedAt, ...load }) => ({
+    id,
+    ...load,
+    uptimeSec: Math.max(0, Math.floor((now - startedAt) / 1000)),
+    seenSec: Math.max(0, Math.floor((now - seenAt) / 1000)),
+    // Of the others only this much is known here.
+    ready: id === nodeId ? services.isReady() : !draining,
+    draining,
+  }));
+  exchange.json(200, { nodes: list });
 }
 
 /** `GET /v1/connect` without an upgrade: what the upgrade would be answered, which a browser cannot read from a failed one. */

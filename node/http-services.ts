@@ -9,6 +9,7 @@ import type { Direct } from './direct.js';
 import type { Handshake } from './handshake.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
+import type { Peers } from './peers.js';
 import type { Publisher } from './publisher.js';
 import type { SameSiteRules } from './same-site.js';
 import type { Subscriptions } from './subscriptions.js';
@@ -20,13 +21,12 @@ export type HttpConfig = Pick<Config, 'limits' | 'allowQueryToken' | 'directTtlS
 export interface HttpServices {
   readonly nodeId: string;
   readonly config: HttpConfig;
-  /** ms since the Unix epoch. */
-  readonly startedAt: number;
   readonly bus: TopicBus;
   readonly namespaces: Namespaces;
   readonly store: SessionStore;
   readonly publisher: Publisher;
   readonly direct: Direct;
+  readonly peers: Peers;
   readonly connections: Connections;
   readonly subscriptions: Subscriptions;
   readonly channels: Channels;

@@ -1,25 +1,27 @@
 import { historyPageMessagesMax, type HistoryPage, type TopicBus } from '../broker/bus.js';
 import type { Position } from '../protocol/position.js';
 import { failure, type Result } from '../protocol/result.js';
-import { isPattern, matches, namespaceOf, parseFilter, parseTopic } from '../protocol/topic.js';
+import { isPattern, namespaceOf, parseFilter, parseTopic } from '../protocol/topic.js';
 import { transcode } from '../protocol/transcode.js';
 import { authorise, authoriseAdmin } from './http-auth.js';
 import type { Exchange } from './http-exchange.js';
 import { readInteger, readTopic, refuse } from './http-input.js';
 import { jsonType } from './http-io.js';
 import type { HttpServices } from './http-services.js';
-import type { Session } from './session.js';
 
 const historyLimitDefault = 100;
 
-/** `GET /v1/topics/{topic}` */
+/** `GET /v1/topics/{topic}`: `missingNodes` when some did not answer in time, whose subscribers are not counted. */
 export async function topicInfo(exchange: Exchange, services: HttpServices): Promise<void> {
   const filter = await readableFilter(exchange, services);
   if (filter === undefined) return;
-  const { bus, channels, namespaces } = services;
+  const { bus, namespaces, peers } = services;
   const isDurable = namespaces.of(namespaceOf(filter)).delivery === 'durable';
-  const head = isDurable ? await newestOf(bus, filter) : undefined;
-  exchange.json(200, { topic: filter, subscribers: channels.subscribersOf(filter), ...head });
+  const [{ missing, value }, head] = await Promise.all([
+    peers.countSubscribers(filter),
+    isDurable ? newestOf(bus, filter) : undefined,
+  ]);
+  exchange.json(200, { topic: filter, subscribers: value, ...missingNodes(missing), ...head });
 }
 
 /** `GET /v1/topics/{topic}/messages?after=&limit=` */
@@ -38,7 +40,7 @@ export async function topicHistory(exchange: Exchange, services: HttpServices): 
   exchange.text(200, jsonType, historyJson(page, isPattern(filter)));
 }
 
-/** `GET /v1/topics/{topic}/subscribers`: user ids, each once; event streams have no presence. */
+/** `GET /v1/topics/{topic}/subscribers`: user ids, each once; event streams have no presence. `missingNodes` as for the topic. */
 export async function topicSubscribers(exchange: Exchange, services: HttpServices): Promise<void> {
   if ((await authoriseAdmin(exchange, services)) === undefined) return;
   const topic = readTopic(exchange, parseTopic);
@@ -47,11 +49,8 @@ export async function topicSubscribers(exchange: Exchange, services: HttpService
   if (!services.namespaces.of(namespace).presence) {
     return refuse(exchange, failure('forbidden', `the namespace ${namespace} has no presence`));
   }
-  const users = new Set<string>();
-  for (const session of services.connections.all()) {
-    if (!session.isStream && hears(session, topic.value)) users.add(session.userId);
-  }
-  exchange.json(200, { users: [...users] });
+  const { missing, value } = await services.peers.usersOf(topic.value);
+  exchange.json(200, { users: value, ...missingNodes(missing) });
 }
 
 /** Stored payloads go into the answer as they are. */
@@ -86,8 +85,6 @@ async function newestOf(bus: TopicBus, filter: string): Promise<Position> {
   return newest === undefined ? bus.head([filter]) : { epoch, offset: newest.offset };
 }
 
-function hears(session: Session, topic: string): boolean {
-  return session.attachments.some(({ members }) =>
-    members.some(({ filter }) => filter === topic || (isPattern(filter) && matches(filter, topic))),
-  );
+function missingNodes(count: number): { missingNodes?: number } {
+  return count > 0 ? { missingNodes: count } : {};
 }

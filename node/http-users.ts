@@ -14,18 +14,16 @@ import {
   refuse,
 } from './http-input.js';
 import type { HttpServices } from './http-services.js';
-import type { Session } from './session.js';
-import { filtersOf } from './subscriptions.js';
 
 const onlineLimitDefault = 100;
 const onlineLimitMax = 1000;
 
-/** `GET /v1/users/{userId}` */
+/** `GET /v1/users/{userId}`: sessions of nodes that are known to be gone are left out. */
 export async function userSessions(exchange: Exchange, services: HttpServices): Promise<void> {
   if ((await authoriseAdmin(exchange, services)) === undefined) return;
   const userId = readUserId(exchange);
   if (!userId.ok) return refuse(exchange, userId);
-  const records = await services.store.sessionsOf(userId.value);
+  const records = services.peers.living(await services.store.sessionsOf(userId.value));
   const sessions = records.map(({ id, login, active, device }) => {
     return { id, node: nodeOfSession(id), login, active, ...(device !== undefined && { device }) };
   });
@@ -33,58 +31,35 @@ export async function userSessions(exchange: Exchange, services: HttpServices): 
 }
 
 /**
- * `DELETE /v1/users/{userId}/sessions`: closes the user's sessions on this node, event streams too, and refuses their tokens until those
- * would have expired.
+ * `DELETE /v1/users/{userId}/sessions`: closes the user's sessions on all nodes, event streams too, and refuses their tokens until those
+ * would have expired. 503 when a node did not answer: then it is to be called again.
  */
 export async function closeUserSessions(exchange: Exchange, services: HttpServices): Promise<void> {
   if ((await authoriseAdmin(exchange, services)) === undefined) return;
   const userId = readUserId(exchange);
   if (!userId.ok) return refuse(exchange, userId);
-  const sessions = sessionsOf(services, userId.value);
-  for (const session of sessions) {
-    const { expSec, tokenId } = session.principal;
-    if (expSec !== undefined) services.authenticator.blockToken(tokenId, expSec);
-    session.close('kicked', 'closed by an operator');
-  }
-  exchange.json(200, { closed: sessions.length });
+  exchange.json(200, { closed: await services.peers.kick(userId.value) });
 }
 
 /**
- * `POST /v1/users/{userId}/topics`: subscribes the user's living sessions on this node, whatever their tokens grant. What becomes of it
+ * `POST /v1/users/{userId}/topics`: subscribes the user's living sessions on all nodes, whatever their tokens grant. What becomes of it
  * is told to each session in `subscribed`.
  */
 export async function subscribeUser(exchange: Exchange, services: HttpServices): Promise<void> {
-  await changeTopics(exchange, services, (session, topics) => {
-    session.serverTopics ??= new Set();
-    for (const topic of topics) session.serverTopics.add(topic);
-    const held = new Set(filtersOf(session));
-    // Naming a topic that it has already would start that over.
-    const requests = topics.filter((topic) => !held.has(topic)).map((topic) => ({ topic }));
-    const frame = { type: 'subscribe', topics: requests } as const;
-    if (requests.length > 0 && !session.holdFrame(frame)) {
-      services.subscriptions.subscribe(session, requests, undefined);
-    }
-  });
+  await changeTopics(exchange, services, (userId, topics) => services.peers.subscribe(userId, topics));
 }
 
 /** `DELETE /v1/users/{userId}/topics`: ends subscriptions, whoever asked for them; the client is told with `unsubscribed`. */
 export async function unsubscribeUser(exchange: Exchange, services: HttpServices): Promise<void> {
-  await changeTopics(exchange, services, (session, topics) => {
-    for (const topic of topics) session.serverTopics?.delete(topic);
-    if (session.holdFrame({ type: 'unsubscribe', topics })) return;
-    const held = new Set(filtersOf(session));
-    const ended = topics.filter((topic) => held.has(topic));
-    if (ended.length === 0) return;
-    services.subscriptions.unsubscribe(session, ended);
-    session.send({ type: 'unsubscribed', topics: ended, reason: 'server' });
-  });
+  await changeTopics(exchange, services, (userId, topics) => services.peers.unsubscribe(userId, topics));
 }
 
-/** `GET /v1/online`: users of the whole cluster, connections of this node. */
+/** `GET /v1/online`: users and connections of the whole cluster; those of other nodes as they last said. */
 export async function onlineCount(exchange: Exchange, services: HttpServices): Promise<void> {
   if ((await authoriseAdmin(exchange, services)) === undefined) return;
   const users = await services.store.onlineCount();
-  exchange.json(200, { users, connections: services.connections.size });
+  const connections = services.peers.nodes().reduce((sum, node) => sum + node.connections, 0);
+  exchange.json(200, { users, connections });
 }
 
 /** `GET /v1/online/users?cursor=&limit=&prefix=` */
@@ -107,7 +82,7 @@ type TopicOutcome = { readonly topic: string } | { readonly topic: string; reado
 async function changeTopics(
   exchange: Exchange,
   services: HttpServices,
-  change: (session: Session, topics: readonly string[]) => void,
+  change: (userId: string, topics: readonly string[]) => Promise<number>,
 ): Promise<void> {
   const call = await readCall(exchange, services, batchBodyBytesMax);
   if (call === undefined) return;
@@ -117,13 +92,13 @@ async function changeTopics(
   const named = readTopics(call.text, services.config.limits.topicsMax);
   if (!named.ok) return refuse(exchange, named);
   const valid = named.value.filter((topic) => parseFilter(topic).ok);
-  const sessions = sessionsOf(services, userId.value);
-  if (valid.length > 0) for (const session of sessions) change(session, valid);
+  // Without valid topics it still tells how many sessions there are.
+  const sessions = await change(userId.value, valid);
   const topics = named.value.map((topic): TopicOutcome => {
     const parsed = parseFilter(topic);
     return parsed.ok ? { topic } : { topic, error: parsed.code };
   });
-  exchange.json(200, { topics, sessions: sessions.length });
+  exchange.json(200, { topics, sessions });
 }
 
 /** Reads `{"topics":[…]}`, each once. */
@@ -134,9 +109,4 @@ export function readTopics(text: string, topicsMax: number): Result<readonly str
   if (!isTextList(topics)) return failure('invalid_frame', 'expected {"topics":[…]}, topics as strings');
   if (topics.length > topicsMax) return failure('too_many_topics', `at most ${topicsMax} topics`);
   return success([...new Set(topics)]);
-}
-
-/** The user's sessions on this node, event streams among them. */
-function sessionsOf({ connections }: HttpServices, userId: string): Session[] {
-  return [...connections.all()].filter((session) => session.userId === userId);
 }
