@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Checker } from './checker.js';
-import { startNode, type RunningNode } from './node-process.js';
+import { startNode } from './node-process.js';
 import { replay } from './replay.js';
 import { list, LiveLine, number, table, type Output } from './report.js';
 import { Progress, settle } from './settle.js';
@@ -12,14 +12,30 @@ import { planDrops, readFeed, readUsers } from './traffic.js';
 import { codecOf, Fleet } from './users.js';
 import type { Verdict } from './verdict.js';
 
+/** Nodes that run already. */
+export interface DemoTarget {
+  readonly publisherUrl: string;
+  /** Users are spread over these, and come back on the next one each time. */
+  readonly subscriberUrls: readonly string[];
+  /** What the nodes check tokens with, and their API key. */
+  readonly jwtSecret: string;
+  readonly apiKey: string;
+  readonly node: string;
+  readonly engine: string;
+  /** Rejects when one of the nodes ends. */
+  readonly died: Promise<never>;
+}
+
 export interface DemoOptions {
+  /** Where to run; a node of its own when absent. */
+  readonly target?: DemoTarget;
   /** How many times faster than the feed happened (20 by default); `max`: as fast as the node takes it. */
   readonly speed?: number | 'max';
   /** Percent of the users that lose their connection once and come back (20). */
   readonly dropPercent?: number;
   /** Decides who is cut, and when; random by default. */
   readonly seed?: number;
-  /** Messages that the node keeps in memory for each topic; small ones make replay read the store. */
+  /** Messages that the demo's own node keeps in memory for each topic; small ones make replay read the store. */
   readonly ring?: number;
   /** The run ends when what is missing has not come for this long (30,000 ms). */
   readonly stallMs?: number;
@@ -46,43 +62,57 @@ const root = projectRoot();
 const deathMsMax = 1_000;
 
 /**
- * Starts a node, connects every user of `bench/data`, replays the feed while some of them lose their connections, and checks what arrived.
- * Nothing is left running, however it ends.
+ * Connects every user of `bench/data` to a node that it starts, or to those of `target`, replays the feed while some of them lose their connections, and
+ * checks what arrived. Nothing that it started is left running, however it ends.
  * @throws Error when the node cannot be started, dies or refuses something; the signal's reason when aborted
  */
 export async function runDemo(options: DemoOptions = {}): Promise<DemoResult> {
   const output = options.output ?? process.stdout;
   const seed = options.seed ?? randomInt(2 ** 31);
-  const secrets = {
-    jwt: randomBytes(32).toString('base64url'),
-    apiKey: randomBytes(32).toString('base64url'),
-  };
   options.signal?.throwIfAborted();
   output.write(`seed ${seed}\n`);
-  const node = await startNode(join(root, 'dist/node/main.js'), {
-    TOPICAST_HOST: '127.0.0.1',
-    TOPICAST_PORT: '0',
-    TOPICAST_JWT_SECRET: secrets.jwt,
-    TOPICAST_API_KEY: secrets.apiKey,
-    TOPICAST_CONNECT_RATE: '100000',
-    ...(options.ring === undefined ? {} : { TOPICAST_RING_MESSAGES: String(options.ring) }),
-  });
+  const own = options.target === undefined ? await startOwnNode(options.ring) : undefined;
+  const target = options.target ?? own!.target;
   try {
-    output.write(`${node.url} node=${node.id} engine=${node.engine}\n`);
-    return await play(node, secrets, { ...options, seed, output });
+    output.write(`${placesOf(target)} node=${target.node} engine=${target.engine}\n`);
+    return await play(target, { ...options, seed, output });
   } catch (error) {
     options.signal?.throwIfAborted();
     // A node that dies cuts its connections first: its own end says more than theirs.
-    await Promise.race([node.died, delay(deathMsMax)]);
+    await Promise.race([target.died, delay(deathMsMax)]);
     throw error;
   } finally {
-    await node.stop();
+    await own?.stop();
   }
 }
 
+async function startOwnNode(
+  ring: number | undefined,
+): Promise<{ target: DemoTarget; stop: () => Promise<void> }> {
+  const jwtSecret = randomBytes(32).toString('base64url');
+  const apiKey = randomBytes(32).toString('base64url');
+  const node = await startNode(join(root, 'dist/node/main.js'), {
+    TOPICAST_HOST: '127.0.0.1',
+    TOPICAST_PORT: '0',
+    TOPICAST_JWT_SECRET: jwtSecret,
+    TOPICAST_API_KEY: apiKey,
+    TOPICAST_CONNECT_RATE: '100000',
+    ...(ring === undefined ? {} : { TOPICAST_RING_MESSAGES: String(ring) }),
+  });
+  const { died, engine, id, url } = node;
+  return {
+    target: { publisherUrl: url, subscriberUrls: [url], jwtSecret, apiKey, node: id, engine, died },
+    stop: () => node.stop(),
+  };
+}
+
+function placesOf({ publisherUrl, subscriberUrls }: DemoTarget): string {
+  const others = subscriberUrls.filter((url) => url !== publisherUrl);
+  return others.length === 0 ? publisherUrl : `${publisherUrl} publishes, users on ${others.join(' ')}`;
+}
+
 async function play(
-  node: RunningNode,
-  secrets: { readonly jwt: string; readonly apiKey: string },
+  target: DemoTarget,
   options: DemoOptions & { readonly seed: number; readonly output: Output },
 ): Promise<DemoResult> {
   const users = readUsers(join(root, 'bench/data/users.ndjson'));
@@ -97,8 +127,8 @@ async function play(
   const broken = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error));
   });
-  const fleet = await Fleet.create(users, secrets.jwt, {
-    url: node.url,
+  const fleet = await Fleet.create(users, target.jwtSecret, {
+    urls: target.subscriberUrls,
     checker,
     progress: () => progress.made(),
     note: (text) => notes.push(text),
@@ -110,8 +140,8 @@ async function play(
   const work = async (): Promise<Verdict> => {
     await fleet.connect(signal);
     await replay(feed, {
-      url: node.url,
-      apiKey: secrets.apiKey,
+      url: target.publisherUrl,
+      apiKey: target.apiKey,
       speed: options.speed ?? 20,
       stops: new Set(drops.flatMap(({ cut, back }) => [cut, back])),
       before: (index) => {
@@ -126,15 +156,15 @@ async function play(
     return await settle(fleet, checker, progress, options.stallMs ?? 30_000);
   };
   try {
-    const verdict = await Promise.race([work(), node.died, broken]);
+    const verdict = await Promise.race([work(), target.died, broken]);
     line.stop();
     report(options.output, verdict, faults, notes);
     const ok = verdict.ok && faults.length === 0;
     return {
       ok,
       seed: options.seed,
-      node: node.id,
-      engine: node.engine,
+      node: target.node,
+      engine: target.engine,
       dropped: drops.length,
       verdict,
       faults,

@@ -12,7 +12,8 @@ const topicsPerFrame = 100;
 const connectMsMax = 60_000;
 
 export interface UserHooks {
-  readonly url: string;
+  /** The nodes; connections in a row go to one after the other. */
+  readonly urls: readonly string[];
   readonly checker: Checker;
   /** A message arrived. */
   readonly progress: () => void;
@@ -47,10 +48,13 @@ export class User {
   readonly #token: string;
   readonly #hooks: UserHooks;
   readonly #positions = new Positions();
+  /** Which of the nodes is the first. */
+  readonly #index: number;
   #connection: Connection | undefined;
   #connections = 0;
 
-  constructor(spec: DemoUser, codec: CodecName, token: string, hooks: UserHooks) {
+  constructor(spec: DemoUser, index: number, codec: CodecName, token: string, hooks: UserHooks) {
+    this.#index = index;
     this.name = spec.user;
     this.#spec = spec;
     this.#codec = codec;
@@ -61,7 +65,9 @@ export class User {
   /** Connects, with the positions held. Resolves when every topic has been answered with `subscribed`; rejects when it is not let in. */
   connect(): Promise<void> {
     const { query, later } = this.#handshake();
-    const url = new URL(`/v1/connect?${query}`, this.#hooks.url.replace(/^http/, 'ws'));
+    const { urls } = this.#hooks;
+    const node = urls[(this.#index + this.#connections) % urls.length] ?? '';
+    const url = new URL(`/v1/connect?${query}`, node.replace(/^http/, 'ws'));
     const socket = new WebSocket(url, [subprotocols[this.#codec], `bearer.${this.#token}`], {
       perMessageDeflate: false,
     });

@@ -34,7 +34,7 @@ export class Fleet {
         .setSubject(spec.user)
         .setExpirationTime('2h')
         .sign(key);
-      users.push(new User(spec, codecOf(i), token, hooks));
+      users.push(new User(spec, i, codecOf(i), token, hooks));
     }
     return new Fleet(users, hooks.fail);
   }

@@ -41,9 +41,10 @@ function cleanUp(): void {
 process.on('exit', cleanUp);
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(name, () => {
+    // Whoever listens too ends in an orderly way, those who use the servers first, and `exit` cleans up; if nobody does, end as the signal would have.
+    if (process.listenerCount(name) > 0) return;
     cleanUp();
-    // Someone else may listen too and end in an orderly way; if not, end as the signal would have.
-    if (process.listenerCount(name) === 0) process.kill(process.pid, name);
+    process.kill(process.pid, name);
   });
 }
 
