@@ -73,7 +73,8 @@ test('a client that does not read for slowSec is closed, and its socket is gone 
     const [closed, connections] = await scrape(node.port, 'slow_closes_total', 'connections');
     return closed === 1 && connections === 2;
   });
-  await eventually('its socket is gone', async () => socketsOf(node) <= sockets);
+  // The reader is given some seconds to read its close.
+  await eventually('its socket is gone', async () => socketsOf(node) <= sockets, 40_000);
   slow.socket.resume();
   expect([closeCodes.slowConsumer, 1006]).toContain((await slow.ended()).code);
   expect(quick.end).toBeUndefined();
