@@ -201,13 +201,15 @@ export class Session implements AttachmentHost, FrameRate {
   #recover(): void {
     this.#state = 'open';
     this.lostAt = 0;
-    const topics = [...(this.#resync ?? [])];
-    this.#resync = undefined;
     const outbox = this.#outbox;
     this.#outbox = [];
-    if (topics.length > 0) this.send({ type: 'resync', topics });
+    // Answers first: a `subscribed` after `resync` would look like the answer to what the client asks then.
     for (const frame of outbox) this.send(frame);
-    if (this.#state === 'open') this.#owner.onRecovered(this);
+    if (!this.isOpen) return;
+    const topics = [...(this.#resync ?? [])];
+    this.#resync = undefined;
+    if (topics.length > 0) this.send({ type: 'resync', topics });
+    if (this.isOpen) this.#owner.onRecovered(this);
   }
 
   #wakeDrainWaiters(): void {

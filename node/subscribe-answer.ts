@@ -37,6 +37,19 @@ export class SubscribeAnswer {
     return told;
   }
 
+  /** Puts a newer outcome in place of one that has not been told yet. @returns false when there is none */
+  replace(topic: SubscribedTopic): boolean {
+    const index = this.#ready.findIndex((ready) => ready.topic === topic.topic);
+    if (index < 0) return false;
+    this.#ready[index] = topic;
+    return true;
+  }
+
+  /** Leaves out an outcome that has not been told yet, because the client will ask again. */
+  withdraw(topic: string): void {
+    this.#ready = this.#ready.filter((ready) => ready.topic !== topic);
+  }
+
   #flush(): void {
     this.#scheduled = false;
     for (let i = 0; i < this.#ready.length; i += topicsPerFrame) {

@@ -29,7 +29,8 @@ export class Subscriptions {
 
   /** Starts each request that is well-formed and granted; the outcome of each is told in `subscribed`. Naming a topic again restarts it. */
   subscribe(session: Session, requests: readonly TopicRequest[], req: number | undefined): void {
-    if (requests.length === 0) return;
+    // Its end has let go of everything already: what it got now would be held for good.
+    if (requests.length === 0 || session.isClosed) return;
     const answer = new SubscribeAnswer((frame) => session.send(frame), requests.length, req);
     const held = new Set(filtersOf(session));
     const added = new Map<string, Member>();
@@ -62,6 +63,7 @@ export class Subscriptions {
     session.attachments = [];
     for (const attachment of attachments) {
       attachment.abandon();
+      for (const member of attachment.members) member.answer.withdraw(member.filter);
       this.#channels.release(attachment.channel);
     }
   }
@@ -81,6 +83,9 @@ export class Subscriptions {
       channel.flush();
       if (!floors.has(channel.namespace)) floors.set(channel.namespace, this.#bus.floor(channel.namespace));
     }
+    // What was just published may still wait for the end of the turn, and be refused then. A ping makes it leave before the floors do.
+    session.outlet.ping();
+    if (!session.isOpen) return undefined;
     const known = [...floors].flatMap(([ns, p]) =>
       p === undefined ? [] : [[ns, formatPosition(p)] as const],
     );
@@ -130,6 +135,7 @@ export class Subscriptions {
     // After this every member's cursor says what the session has; a drop meanwhile has let go of everything.
     for (const attachment of ended) attachment.end();
     if (session.isLost) return session.resyncLater(members.keys());
+    if (session.isClosed) return;
     const started = groups
       .filter((group) => !kept.has(group.key))
       .map(
