@@ -74,10 +74,10 @@ export class Feed {
 
   /** The head is known: from here on everything is delivered or shows as a break. */
   start(head: Position): void {
-    this.#epoch = head.epoch;
-    this.#last = head.offset;
-    this.#started = true;
-    this.#drainParked();
+    if (!this.#started) return this.#startAt(head);
+    // The stream was replaced while the channel was being opened, so it stands in the new one already: only what came before it was
+    // really listened to can be missing. The head of an older stream says nothing.
+    if (head.epoch === this.#epoch) this.repair(head.offset);
   }
 
   /** The stream was replaced: nothing of the old one counts any more. */
@@ -86,7 +86,7 @@ export class Feed {
     this.ring.clear();
     this.#parked = [];
     this.#repairTo = -1;
-    this.start(head);
+    this.#startAt(head);
     this.#wake();
   }
 
@@ -162,6 +162,13 @@ export class Feed {
   /** Wraps a message read from history, which is not part of the ring. */
   wrap(message: StoredMessage): ChannelMessage {
     return new ChannelMessage(message, message.prev, this.#patternOf(message.topic));
+  }
+
+  #startAt(head: Position): void {
+    this.#epoch = head.epoch;
+    this.#last = head.offset;
+    this.#started = true;
+    this.#drainParked();
   }
 
   #accept(message: StoredMessage): void {
