@@ -146,9 +146,12 @@ export class Attachment {
           return this.#join();
         }
       } else {
+        const { epoch } = feed;
         const page = this.#page ?? (await this.#read(() => feed.reader.read(position)));
         this.#page = undefined;
         if (page === undefined || this.ended()) return;
+        // Asked for a position of the stream that has been replaced since, it leaves out what the new one holds before that.
+        if (feed.epoch !== epoch) continue;
         this.#replay(feed, page, position);
         stalls = Math.min(...this.#cursors()) > position ? 0 : stalls + 1;
         if (stalls > stalledReadsMax) return this.#host.onHopeless();

@@ -202,19 +202,28 @@ export class Feed {
   }
 
   #readMissing(attempt: number, repaired: number): void {
+    const isStale = this.#staleness();
     this.reader.read(this.#last).then(
       (page) => {
-        if (!this.#closed && this.repairing) this.#fill(page, attempt, repaired);
+        if (!isStale()) this.#fill(page, attempt, repaired);
       },
-      () => this.#retryRepair(attempt, repaired),
+      () => {
+        if (!isStale()) this.#retryRepair(attempt, repaired);
+      },
     );
   }
 
   #retryRepair(attempt: number, repaired: number): void {
-    if (this.#closed || !this.repairing) return;
+    const isStale = this.#staleness();
     this.#options.retry(attempt, () => {
-      if (!this.#closed && this.repairing) this.#readMissing(attempt + 1, repaired);
+      if (!isStale()) this.#readMissing(attempt + 1, repaired);
     });
+  }
+
+  /** Asks later whether the repair that runs now is over: what it still waits for may come when another one, of a new stream, runs. */
+  #staleness(): () => boolean {
+    const epoch = this.#epoch;
+    return () => this.#closed || !this.repairing || this.#epoch !== epoch;
   }
 
   #fill(page: HistoryPage, attempt: number, before: number): void {
