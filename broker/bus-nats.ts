@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { JetStreamClient, Msg } from 'nats';
+import { NatsError, type JetStreamClient, type Msg } from 'nats';
 import type { Position } from '../protocol/position.js';
 import { namespaceOf } from '../protocol/topic.js';
 import type {
@@ -11,16 +11,16 @@ import type {
   Published,
   TopicBus,
 } from './bus.js';
-import { unavailable } from './errors.js';
+import { BrokerError, unavailable } from './errors.js';
 import type { Namespaces } from './namespaces.js';
 import { decodeBody, encodeBody, encodeHeaders } from './nats-body.js';
 import { NatsDurable } from './nats-durable.js';
 import { NatsEpochs } from './nats-epochs.js';
-import type { NatsLink } from './nats-link.js';
+import { JetStreamError, type NatsLink } from './nats-link.js';
 import { NatsLive } from './nats-live.js';
 import { NatsPublisher, UnknownOutcome, type PublishAck } from './nats-publisher.js';
 import { NatsReader } from './nats-reader.js';
-import { NatsStream } from './nats-stream.js';
+import { isTooFewServers, NatsStream } from './nats-stream.js';
 import { createSubjects, type Subjects } from './nats-subjects.js';
 import { PatternIndex } from './pattern-index.js';
 
@@ -61,27 +61,33 @@ class NatsBus implements TopicBus {
     this.#options = options;
     this.#link = options.link;
     this.#subjects = createSubjects(options.prefix);
-    this.#publisher = new NatsPublisher(options.link.nc);
-    this.#live = new NatsLive(options.link.nc, this.#subjects, (topic, message) =>
-      this.#onLive(topic, message),
+    this.#publisher = new NatsPublisher(options.link, options.onFault);
+    this.#live = new NatsLive(
+      options.link,
+      this.#subjects,
+      (topic, message) => this.#onLive(topic, message),
+      options.onFault,
     );
   }
 
   get connected(): boolean {
-    return this.#handler !== undefined && this.#link.connected;
+    return this.#handler !== undefined && !this.#stopping && this.#link.connected;
   }
 
   async start(handler: BusHandler): Promise<void> {
-    const { namespaces, prefix, replicas } = this.#options;
-    const js = this.#link.nc.jetstream();
-    try {
-      const bucket = createSubjects(prefix).epochsBucket;
-      const epochs = new NatsEpochs(await openBucket(js, bucket, replicas));
-      for (const namespace of namespaces.durable) {
-        this.#durable.set(namespace, await this.#openDurable(js, namespace, epochs, handler));
+    const end = performance.now() + startMsMax;
+    for (let isReady = false; !isReady;) {
+      try {
+        await this.#openStreams(handler);
+        isReady = true;
+      } catch (error) {
+        if (performance.now() > end || !mayPass(error)) {
+          throw unavailable('the streams could not be made ready', error);
+        }
+        // The servers may have been started together with this node, and are still electing their leaders.
+        this.#options.onFault(error);
+        await new Promise((resolve) => setTimeout(resolve, startAgainMs));
       }
-    } catch (error) {
-      throw unavailable('the streams could not be made ready', error);
     }
     this.#handler = handler;
     this.#link.watch((connected) => this.#onConnected(connected));
@@ -92,13 +98,19 @@ class NatsBus implements TopicBus {
     if (!this.connected) throw unavailable('NATS is out of reach');
     const durable = this.#durableOf(interest.filters);
     if (durable !== undefined) return durable.open(interest.key, interest.filters);
-    if (this.#liveInterests.has(interest.key))
+    if (this.#liveInterests.has(interest.key)) {
       throw new Error(`the interest ${interest.key} is open already`);
+    }
     this.#liveInterests.set(interest.key, interest);
     for (const filter of interest.filters) this.#liveIndex.add(filter, interest.key);
     this.#live.add(interest.filters);
-    // When the server has answered, it knows of the subscription.
-    await this.#link.nc.flush();
+    try {
+      // When the server has answered, it knows of the subscription.
+      await this.#link.nc.flush();
+    } catch (error) {
+      this.close(interest.key);
+      throw unavailable('NATS was lost meanwhile', error);
+    }
     return undefined;
   }
 
@@ -118,13 +130,19 @@ class NatsBus implements TopicBus {
     const body = encodeBody(payload);
     if (durable === undefined) {
       const headers = encodeHeaders(payload, undefined);
-      this.#link.nc.publish(this.#subjects.live(topic), body, headers === undefined ? {} : { headers });
+      try {
+        this.#link.nc.publish(this.#subjects.live(topic), body, headers === undefined ? {} : { headers });
+      } catch (error) {
+        throw unavailable('NATS did not take the message', error);
+      }
       return undefined;
     }
     const subject = this.#subjects.in(topic);
     const headers = encodeHeaders(payload, id === undefined ? undefined : messageIdOf(publisher, topic, id));
     const { duplicate, seq } = await this.#store(subject, body, headers, id !== undefined);
-    return { epoch: durable.epoch, offset: seq, duplicate };
+    // An offset that was taken already: it is another stream. Its epoch has to be known before it is told.
+    if (!duplicate && seq <= durable.floor.offset) await durable.audit(0);
+    return { epoch: durable.floor.epoch, offset: seq, duplicate };
   }
 
   async history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage> {
@@ -157,18 +175,24 @@ class NatsBus implements TopicBus {
     this.#handler = undefined;
   }
 
-  async #openDurable(js: JetStreamClient, namespace: string, epochs: NatsEpochs, handler: BusHandler) {
+  async #openStreams(handler: BusHandler): Promise<void> {
+    const { namespaces, prefix, replicas } = this.#options;
+    const js = this.#link.nc.jetstream();
+    const epochs = new NatsEpochs(await openBucket(js, createSubjects(prefix).epochsBucket, replicas));
+    for (const namespace of namespaces.durable) {
+      this.#durable.set(namespace, await this.#openDurable(namespace, epochs, handler));
+    }
+  }
+
+  async #openDurable(namespace: string, epochs: NatsEpochs, handler: BusHandler): Promise<NatsDurable> {
     const { namespaces, onFault, replicas } = this.#options;
-    const stream = new NatsStream(this.#link, this.#subjects, namespace, namespaces.of(namespace));
-    const state = await stream.ensure(replicas);
-    const epoch = await epochs.claim(namespace, state, 0);
-    const reader = new NatsReader(this.#link, this.#subjects);
-    const { nc } = this.#link;
-    return new NatsDurable(
-      { nc, js, subjects: this.#subjects, stream, reader, epochs, handler, onFault },
-      epoch,
-      state,
-    );
+    const subjects = this.#subjects;
+    const link = this.#link;
+    const stream = new NatsStream(link, subjects, namespace, namespaces.of(namespace));
+    await stream.ensure(replicas);
+    const claim = await epochs.claim(stream);
+    const reader = new NatsReader(link, subjects);
+    return new NatsDurable({ link, subjects, stream, reader, epochs, handler, replicas, onFault }, claim);
   }
 
   /** A publish whose outcome is unknown is tried once more when its id makes that safe. */
@@ -193,8 +217,9 @@ class NatsBus implements TopicBus {
 
   #demandDurable(filters: readonly string[]): NatsDurable {
     const durable = this.#durableOf(filters);
-    if (durable === undefined)
+    if (durable === undefined) {
       throw new Error(`nothing is stored of ${filters.join(' ')}, which is not durable`);
+    }
     return durable;
   }
 
@@ -202,7 +227,7 @@ class NatsBus implements TopicBus {
     const keys = new Set<string>();
     this.#liveIndex.match(topic, (key) => keys.add(key));
     if (keys.size === 0) return;
-    const body = decodeBody(message.data, message.headers);
+    const body = decodeBody(message);
     for (const key of keys) {
       if (body.ok) this.#handler?.onLive(key, { topic, payload: body.value });
       else this.#handler?.onUnparsable(key, { topic, offset: 0, prev: 0 }, body.message);
@@ -220,7 +245,7 @@ class NatsBus implements TopicBus {
   /** Until it succeeds: the streams may still be electing their leaders. */
   #catchUp(durable: NatsDurable): void {
     if (!this.#link.connected || this.#stopping) return;
-    durable.audit(0).catch((error: unknown) => {
+    durable.catchUp().catch((error: unknown) => {
       this.#options.onFault(error);
       setTimeout(() => this.#catchUp(durable), catchUpRetryMs).unref();
     });
@@ -235,14 +260,26 @@ class NatsBus implements TopicBus {
 }
 
 const catchUpRetryMs = 500;
+/** How long a start waits for streams that have no leader yet. */
+const startMsMax = 30_000;
+const startAgainMs = 500;
 
+/** Whether waiting may help: nobody answered, or nobody is in charge yet. What JetStream answers as an error of the request stays one. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof BrokerError) return true;
+  return error instanceof NatsError && error.api_error?.code !== 400 && error.api_error?.code !== 403;
+}
+
+/** The bucket is read from its leader: a copy that lags could answer with an epoch that was replaced. */
 async function openBucket(js: JetStreamClient, bucket: string, replicas: number) {
+  const options = { history: 1, allow_direct: false };
   try {
-    return await js.views.kv(bucket, { replicas, history: 1 });
+    return await js.views.kv(bucket, { ...options, replicas });
   } catch (error) {
-    if (replicas === 1) throw error;
-    // Fewer servers than copies.
-    return js.views.kv(bucket, { replicas: 1, history: 1 });
+    const apiError = error instanceof NatsError ? error.api_error : undefined;
+    const { code = 0, description = '', err_code: number = 0 } = apiError ?? {};
+    if (replicas === 1 || !isTooFewServers(new JetStreamError(code, number, description))) throw error;
+    return js.views.kv(bucket, { ...options, replicas: 1 });
   }
 }
 

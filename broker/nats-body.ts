@@ -1,4 +1,4 @@
-import { headers as createHeaders, type MsgHdrs } from 'nats';
+import { headers as createHeaders, type Msg, type MsgHdrs } from 'nats';
 import { jsonPayload } from '../protocol/payload-json.js';
 import { msgpackPayload } from '../protocol/payload-msgpack.js';
 import type { Payload } from '../protocol/payload.js';
@@ -24,12 +24,26 @@ export function encodeHeaders(payload: Payload, id: string | undefined): MsgHdrs
   return headers;
 }
 
+/**
+ * The headers of a message from outside. The client decodes them when they are first asked for, and throws when a name in them is none, which any
+ * publisher can send.
+ */
+export function readHeaders(message: Pick<Msg, 'headers'>): Result<MsgHdrs | undefined> {
+  try {
+    return { ok: true, value: message.headers };
+  } catch {
+    return { ok: false, code: 'invalid_frame', message: 'headers that cannot be read' };
+  }
+}
+
 /** Reads what anybody may have published: back ends in any language, with or without faults. Copies what it keeps. */
-export function decodeBody(data: Uint8Array, headers: MsgHdrs | undefined): Result<Payload> {
-  if (headers !== undefined && headers.get(contentType) === msgpackType) return msgpackPayload(data.slice());
+export function decodeBody(message: Pick<Msg, 'data' | 'headers'>): Result<Payload> {
+  const headers = readHeaders(message);
+  if (!headers.ok) return headers;
+  if (headers.value?.get(contentType) === msgpackType) return msgpackPayload(message.data.slice());
   let text: string;
   try {
-    text = utf8.decode(data);
+    text = utf8.decode(message.data);
   } catch {
     return { ok: false, code: 'invalid_frame', message: 'not UTF-8' };
   }

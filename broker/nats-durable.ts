@@ -1,36 +1,36 @@
-import type { JetStreamClient, JsMsg, Msg, NatsConnection, Subscription } from 'nats';
+import type { Msg, Subscription } from 'nats';
 import { matches } from '../protocol/topic.js';
 import type { Position } from '../protocol/position.js';
 import { historyPageMessagesMax, type BusHandler, type HistoryPage, type OpenedHead } from './bus.js';
-import { decodeBody } from './nats-body.js';
-import type { NatsEpochs } from './nats-epochs.js';
+import { BrokerError, unavailable } from './errors.js';
+import { decodeBody, readHeaders } from './nats-body.js';
+import { findBehind, type AuditedInterest } from './nats-audit.js';
+import type { Claim, NatsEpochs } from './nats-epochs.js';
 import { NatsFollowers } from './nats-followers.js';
+import { JetStreamError, type NatsLink } from './nats-link.js';
 import type { NatsReader } from './nats-reader.js';
-import { exactTopicOf, type NatsStream, type StreamState } from './nats-stream.js';
+import { exactTopicOf, type NatsStream, type StreamMark, type StreamState } from './nats-stream.js';
 import type { Subjects } from './nats-subjects.js';
 
 export interface NatsDurableParts {
-  readonly nc: NatsConnection;
-  readonly js: JetStreamClient;
+  readonly link: NatsLink;
   readonly subjects: Subjects;
   readonly stream: NatsStream;
   readonly reader: NatsReader;
   readonly epochs: NatsEpochs;
   readonly handler: BusHandler;
+  /** For a stream that has to be made again. */
+  readonly replicas: number;
   readonly onFault: (error: unknown) => void;
 }
 
-interface DurableInterest {
+interface DurableInterest extends AuditedInterest {
   readonly key: string;
-  readonly filters: readonly string[];
-  readonly exact: boolean;
   readonly subscription: Subscription | undefined;
   /** The newest offset that the handler was given, or knows to be before its head. */
   delivered: number;
 }
 
-/** A scan of the stream costs one message for each that was stored, a question for one interest about thirty. */
-const scanPerQuestion = 30;
 /** What was stored a moment ago is still on its way here. */
 const auditGraceMs = 500;
 
@@ -42,33 +42,29 @@ export class NatsDurable {
   readonly #interests = new Map<string, DurableInterest>();
   #epoch: string;
   #created: string;
-  #floor: number;
+  /** Everything up to here was handed to the handler. */
+  #floor: StreamMark;
   #auditedAt = Date.now();
   #auditing: Promise<void> | undefined;
   /** Requests for the state that wait for the end of this turn, to share one. */
   #statePromise: Promise<StreamState> | undefined;
 
-  constructor(parts: NatsDurableParts, epoch: string, state: StreamState) {
+  constructor(parts: NatsDurableParts, { epoch, state }: Claim) {
     this.#parts = parts;
     this.stream = parts.stream;
     this.#epoch = epoch;
     this.#created = state.created;
-    this.#floor = state.lastSeq;
-    this.#followers = new NatsFollowers(
-      parts.js,
-      parts.subjects,
-      parts.stream,
-      this.#onFollowed,
-      parts.onFault,
-    );
+    this.#floor = parts.stream.markOf(state);
+    this.#followers = new NatsFollowers({ ...parts, onMessage: this.#onFollowed });
   }
 
   get floor(): Position {
-    return { epoch: this.#epoch, offset: this.#floor };
+    return { epoch: this.#epoch, offset: this.#floor.seq };
   }
 
-  get epoch(): string {
-    return this.#epoch;
+  /** What is read from the stream for patterns. */
+  get followed(): readonly string[] {
+    return this.#followers.filters;
   }
 
   async open(key: string, filters: readonly string[]): Promise<OpenedHead> {
@@ -78,14 +74,18 @@ export class NatsDurable {
     const interest = { key, filters, exact: topic !== undefined, subscription, delivered: 0 };
     this.#interests.set(key, interest);
     try {
+      // Before the head is known, since a consumer that runs may be past it by the time it is.
+      const isFed = interest.exact || this.#followers.join(key, filters);
       // The head is asked for on the same connection after the subscription: what is stored later than it is delivered.
       const head = await this.head(filters);
+      this.#demandOpen(interest, head.epoch);
       interest.delivered = Math.max(interest.delivered, head.newest);
-      if (!interest.exact) await this.#followers.add(key, filters, head.offset);
+      if (!isFed) await this.#followers.add(key, filters, head.offset);
+      this.#demandOpen(interest, head.epoch);
       return head;
     } catch (error) {
-      this.close(key);
-      throw error;
+      if (this.#interests.get(key) === interest) this.close(key);
+      throw toUnavailable(error);
     }
   }
 
@@ -97,43 +97,55 @@ export class NatsDurable {
     else interest.subscription.unsubscribe();
   }
 
-  async head(filters: readonly string[]): Promise<OpenedHead> {
-    const state = await this.#state();
-    // Asked after the state, so nothing of the interest lies between the two.
-    const newest = await this.stream.newest(filters);
-    return { epoch: this.#epoch, offset: Math.max(state.lastSeq, newest), newest };
+  head(filters: readonly string[]): Promise<OpenedHead> {
+    return this.#inOneEpoch(async (epoch) => {
+      const state = await this.#state();
+      this.#demandKnown(state);
+      // Asked after the state, so nothing of the interest lies between the two.
+      const newest = await this.stream.newest(filters);
+      return { epoch, offset: Math.max(state.lastSeq, newest), newest };
+    });
   }
 
-  async history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage> {
-    const state = await this.stream.state(exactTopicOf(filters));
-    const countMax = Math.min(limit, historyPageMessagesMax);
-    const read = await this.#parts.reader.read(this.stream, state, filters, after, countMax);
-    const complete = await this.#isComplete(filters, state, after, read.messages[0]?.offset);
-    let upTo = Math.max(read.lastRead, Math.min(state.firstSeq - 1, state.lastSeq));
-    // A copy that lags sees less than there is, so that it saw nothing more proves nothing: the leader has to say so.
-    if (!read.more && (await this.stream.newest(filters)) <= upTo) upTo = Math.max(upTo, state.lastSeq);
-    return { epoch: this.#epoch, messages: read.messages, more: read.more, complete, upTo };
+  history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage> {
+    return this.#inOneEpoch(async (epoch) => {
+      const before = await this.#state();
+      const countMax = Math.min(limit, historyPageMessagesMax);
+      const read = await this.#parts.reader.read(this.stream, before, filters, after, countMax);
+      // Asked after the reading, for which it may have had to wait: what was dropped before it shows.
+      const state = await this.stream.state(exactTopicOf(filters));
+      this.#demandKnown(state);
+      const complete = await this.#isComplete(filters, state, after);
+      let upTo = Math.max(read.lastRead, Math.min(before.firstSeq - 1, before.lastSeq));
+      // A copy that lags sees less than there is, so that it saw nothing more proves nothing: the leader has to say so.
+      if (!read.more && (await this.stream.newest(filters)) <= upTo) upTo = Math.max(upTo, state.lastSeq);
+      return { epoch, messages: read.messages, more: read.more, complete, upTo };
+    });
   }
 
-  /** Reads backwards in growing windows, since the stream can only be read forwards. */
-  async latest(filters: readonly string[], count: number): Promise<HistoryPage> {
-    const wanted = Math.min(count, historyPageMessagesMax);
-    const state = await this.stream.state();
-    const newest = await this.stream.newest(filters);
-    let window = wanted * 4;
-    for (;;) {
-      const after = Math.max(state.firstSeq - 1, newest - window, 0);
-      const messages = await this.#readAll(state, filters, after, newest);
-      if (messages.length >= wanted || after <= state.firstSeq - 1) {
-        const upTo = Math.max(newest, state.lastSeq);
-        return { epoch: this.#epoch, messages: messages.slice(-wanted), more: false, complete: true, upTo };
-      }
-      window *= 8;
-    }
+  latest(filters: readonly string[], count: number): Promise<HistoryPage> {
+    return this.#inOneEpoch(async (epoch) => {
+      const wanted = Math.min(count, historyPageMessagesMax);
+      const state = await this.#state();
+      this.#demandKnown(state);
+      const newest = await this.stream.newest(filters);
+      const { lastRead, messages } = await this.#parts.reader.last(
+        this.stream,
+        state,
+        filters,
+        newest,
+        wanted,
+      );
+      const upTo = lastRead < newest ? lastRead : Math.max(newest, state.lastSeq);
+      return { epoch, messages, more: false, complete: true, upTo };
+    });
   }
 
-  async recoverable(filters: readonly string[], offset: number): Promise<boolean> {
-    return this.stream.isComplete(filters, offset);
+  recoverable(filters: readonly string[], offset: number): Promise<boolean> {
+    return this.#inOneEpoch(async () => {
+      this.#demandKnown(await this.#state());
+      return this.stream.isComplete(filters, offset);
+    });
   }
 
   /** Compares what the stream holds with what was delivered here, and tells the handler what is behind. */
@@ -142,80 +154,103 @@ export class NatsDurable {
     return this.#auditing;
   }
 
+  /** The connection is back: what was stored meanwhile was not delivered to it. */
+  async catchUp(): Promise<void> {
+    this.#followers.resume();
+    // One that runs began before, and has an owner who hears of its failure.
+    await this.#auditing?.catch(() => undefined);
+    await this.audit(0);
+  }
+
   stop(): void {
     for (const key of [...this.#interests.keys()]) this.close(key);
     this.#followers.stop();
   }
 
   async #audit(graceMs: number): Promise<void> {
-    const state = await this.stream.state();
-    const seenHere = this.#floor;
-    if (state.created !== this.#created || state.lastSeq < seenHere) return this.#restart(state, seenHere);
-    const epoch = await this.#parts.epochs.claim(this.stream.namespace, state, seenHere);
-    if (epoch !== this.#epoch) return this.#adopt(epoch, state);
-    const isBehind =
-      state.lastSeq > this.#floor && this.#interests.size > 0 && (await this.#findBehind(state, graceMs));
-    if (isBehind) return;
-    this.#floor = state.lastSeq;
-    this.#auditedAt = Date.now();
-    await this.#parts.epochs.note(this.stream.namespace, this.#epoch, state.lastSeq);
+    const at = Date.now();
+    const { epoch, state } = await this.#claim();
+    if (epoch !== this.#epoch || state.created !== this.#created) return this.#adopt(epoch, state);
+    const isMoved = state.lastSeq > this.#floor.seq && this.#interests.size > 0;
+    if (isMoved && (await this.#findBehind(state, graceMs))) return;
+    this.#floor = this.stream.markOf(state);
+    this.#auditedAt = at;
+    await this.#parts.epochs.note(this.stream.namespace, this.#epoch, this.#floor);
+  }
+
+  async #claim(): Promise<Claim> {
+    const { epochs, replicas } = this.#parts;
+    const seenHere = { created: this.#created, seen: this.#floor };
+    try {
+      return await epochs.claim(this.stream, seenHere);
+    } catch (error) {
+      if (!(error instanceof JetStreamError) || error.number !== streamNotFound) throw error;
+      // Somebody has deleted it. Without it nothing can be published, so it is made again, as at the start.
+      await this.stream.ensure(replicas);
+      return epochs.claim(this.stream, seenHere);
+    }
   }
 
   async #findBehind(state: StreamState, graceMs: number): Promise<boolean> {
-    if (graceMs > 0) await new Promise((resolve) => setTimeout(resolve, graceMs).unref());
-    const moved = state.lastSeq - this.#floor;
-    const newestOf =
-      moved > this.#interests.size * scanPerQuestion
-        ? async (interest: DurableInterest) => this.stream.newest(interest.filters)
-        : newestIn(await this.#parts.reader.scan(this.stream, this.#floor, state.lastSeq));
-    let isBehind = false;
-    for (const interest of [...this.#interests.values()]) {
-      const newest = await newestOf(interest);
-      if (newest <= interest.delivered || !this.#interests.has(interest.key)) continue;
-      isBehind = true;
-      this.#parts.handler.onBehind(interest.key, newest);
+    const { reader } = this.#parts;
+    const interests = [...this.#interests.values()];
+    const isOpen = (interest: DurableInterest): boolean => this.#interests.get(interest.key) === interest;
+    const found = await findBehind(this.stream, reader, {
+      interests,
+      isOpen,
+      after: this.#floor.seq,
+      state,
+      graceMs,
+    });
+    for (const [interest, newest] of found) {
       interest.delivered = newest;
+      this.#parts.handler.onBehind(interest.key, newest);
     }
-    return isBehind;
+    return found.length > 0;
   }
 
   /** The stream is another one than it was, or an older copy of it. */
-  async #restart(state: StreamState, seenHere: number): Promise<void> {
-    const same = state.created === this.#created;
-    const epoch = await this.#parts.epochs.claim(this.stream.namespace, state, same ? seenHere : 0);
-    await this.#adopt(epoch, state);
-  }
-
   async #adopt(epoch: string, state: StreamState): Promise<void> {
     this.#epoch = epoch;
     this.#created = state.created;
-    this.#floor = state.lastSeq;
+    this.#floor = this.stream.markOf(state);
+    this.#auditedAt = Date.now();
     for (const interest of this.#interests.values()) interest.delivered = state.lastSeq;
-    await this.#followers.restart(state.lastSeq);
+    // In the same turn: what is delivered from here on counts from the new head.
     this.#parts.handler.onEpoch(this.stream.namespace, { epoch, offset: state.lastSeq });
+    await this.#followers.restart(state.lastSeq);
+    await this.#parts.epochs.note(this.stream.namespace, epoch, this.#floor);
   }
 
   #subscribe(key: string, topic: string): Subscription {
-    return this.#parts.nc.subscribe(this.#parts.subjects.out(topic), {
-      callback: (error, message) => {
-        if (error !== null) this.#parts.onFault(error);
-        else this.#onRepublished(key, topic, message);
-      },
-    });
+    const { link, onFault, subjects } = this.#parts;
+    return link.subscribe(
+      subjects.out(topic),
+      (message) => this.#onRepublished(key, topic, message),
+      onFault,
+    );
   }
 
   #onRepublished(key: string, topic: string, message: Msg): void {
     const interest = this.#interests.get(key);
-    const offset = Number(message.headers?.get('Nats-Sequence'));
-    const before = Number(message.headers?.get('Nats-Last-Sequence'));
-    if (interest === undefined || !Number.isSafeInteger(offset) || offset <= 0) return;
+    if (interest === undefined) return;
+    const headers = readHeaders(message);
+    if (!headers.ok) {
+      // Its place cannot be read either: the audit, or the next message, will see that it is missing, and find nothing to read there.
+      this.#parts.handler.onUnparsable(key, { topic, offset: 0, prev: 0 }, headers.message);
+      return;
+    }
+    // The stream writes its own behind those that the publisher sent, which may bear the same names.
+    const offset = Number(headers.value?.values('Nats-Sequence').at(-1));
+    const before = Number(headers.value?.values('Nats-Last-Sequence').at(-1));
+    if (!Number.isSafeInteger(offset) || offset <= 0) return;
     // Without a predecessor there may have been one that has expired; what this node was sure of a while ago cannot have.
     const sure = Date.now() - this.#auditedAt < this.stream.settings.historySec * 1000;
     const prev = before > 0 || sure ? before : offset - 1;
     this.#hand(interest, topic, offset, prev, message);
   }
 
-  readonly #onFollowed = (keys: Iterable<string>, topic: string, seq: number, message: JsMsg): void => {
+  readonly #onFollowed = (keys: Iterable<string>, topic: string, seq: number, message: Msg): void => {
     for (const key of keys) {
       const interest = this.#interests.get(key);
       if (interest === undefined || !interest.filters.some((filter) => matches(filter, topic))) continue;
@@ -224,8 +259,8 @@ export class NatsDurable {
     }
   };
 
-  #hand(interest: DurableInterest, topic: string, offset: number, prev: number, message: Msg | JsMsg): void {
-    const body = decodeBody(message.data, message.headers);
+  #hand(interest: DurableInterest, topic: string, offset: number, prev: number, message: Msg): void {
+    const body = decodeBody(message);
     interest.delivered = Math.max(interest.delivered, offset);
     if (body.ok) this.#parts.handler.onStored(interest.key, { topic, payload: body.value, offset, prev });
     else this.#parts.handler.onUnparsable(interest.key, { topic, offset, prev }, body.message);
@@ -240,40 +275,47 @@ export class NatsDurable {
     return this.#statePromise;
   }
 
-  async #isComplete(
-    filters: readonly string[],
-    state: StreamState,
-    after: number,
-    first: number | undefined,
-  ): Promise<boolean> {
+  async #isComplete(filters: readonly string[], state: StreamState, after: number): Promise<boolean> {
     if (after < state.firstSeq - 1 || after > state.lastSeq) return false;
-    const [only] = state.subjects.values();
-    if (exactTopicOf(filters) === undefined) return this.stream.isComplete(filters, after);
-    if (only === undefined || only < this.stream.settings.historyMax) return true;
-    // The topic is full: if more than its newest come after the asked place, everything older may be gone.
-    return first === undefined || this.stream.isComplete(filters, after);
+    const [count = 0] = state.subjects.values();
+    // One topic that is not full has dropped nothing by count.
+    if (exactTopicOf(filters) !== undefined && count < this.stream.settings.historyMax) return true;
+    return this.stream.isComplete(filters, after);
   }
 
-  async #readAll(state: StreamState, filters: readonly string[], after: number, upTo: number) {
-    const messages = [];
-    for (let from = after; from < upTo;) {
-      const page = await this.#parts.reader.read(this.stream, state, filters, from, historyPageMessagesMax);
-      messages.push(...page.messages);
-      if (!page.more || page.lastRead <= from) break;
-      from = page.lastRead;
+  /** Asks the stream; what is answered belongs to the epoch that is handed in, or is not answered. */
+  async #inOneEpoch<T>(ask: (epoch: string) => Promise<T>): Promise<T> {
+    const epoch = this.#epoch;
+    try {
+      const answer = await ask(epoch);
+      this.#demandEpoch(epoch);
+      return answer;
+    } catch (error) {
+      throw toUnavailable(error);
     }
-    return messages;
+  }
+
+  #demandEpoch(epoch: string): void {
+    if (epoch !== this.#epoch) throw unavailable('the stream was replaced meanwhile');
+  }
+
+  #demandOpen(interest: DurableInterest, epoch: string): void {
+    this.#demandEpoch(epoch);
+    if (this.#interests.get(interest.key) !== interest) throw unavailable('it was closed meanwhile');
+  }
+
+  /** A stream that is not the one this node knows is looked at at once; what is read of it meanwhile has no epoch. */
+  #demandKnown(state: StreamState): void {
+    if (state.created === this.#created && state.lastSeq >= this.#floor.seq) return;
+    this.audit(0).catch(this.#parts.onFault);
+    throw unavailable('the stream seems to have been replaced');
   }
 }
 
-function newestIn(scanned: ReadonlyMap<string, number>) {
-  return async (interest: DurableInterest): Promise<number> => {
-    const [only] = interest.filters;
-    if (interest.exact && only !== undefined) return scanned.get(only) ?? 0;
-    let newest = 0;
-    for (const [topic, seq] of scanned) {
-      if (interest.filters.some((filter) => matches(filter, topic))) newest = Math.max(newest, seq);
-    }
-    return newest;
-  };
+/** The server's number for "stream not found". */
+const streamNotFound = 10059;
+
+/** Whatever goes wrong with NATS means for callers that it is out of reach for now. */
+function toUnavailable(error: unknown): BrokerError {
+  return error instanceof BrokerError ? error : unavailable('NATS answered with an error', error);
 }

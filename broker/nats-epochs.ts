@@ -1,14 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { KV, KvEntry } from 'nats';
-import type { StreamState } from './nats-stream.js';
+import type { NatsStream, StreamMark, StreamState } from './nats-stream.js';
 
 /** What is kept beside a stream: the name of its incarnation, and how far it is known to have come. */
 interface EpochRecord {
   readonly epoch: string;
   /** When the stream was created, as it says itself: another time is another stream. */
   readonly created: string;
-  /** A sequence that was seen. A stream that ends before it is an older copy that was restored: it would reuse offsets. */
-  readonly seen: number;
+  /** A message that was seen. A stream that does not have it is an older copy that was restored: it reuses offsets. */
+  readonly seen: StreamMark;
+}
+
+/** The incarnation of a stream, and its state when that was settled. */
+export interface Claim {
+  readonly epoch: string;
+  readonly state: StreamState;
 }
 
 /**
@@ -22,28 +28,35 @@ export class NatsEpochs {
     this.#kv = kv;
   }
 
-  /** The epoch of a stream in this state: the known one while it fits, else a new one. */
-  async claim(namespace: string, state: StreamState, seenHere: number): Promise<string> {
+  /**
+   * The epoch of a stream: the known one while it fits, else a new one.
+   * @param seenHere what this node has seen of the stream as created at the time, if it has
+   */
+  async claim(stream: NatsStream, seenHere?: Pick<EpochRecord, 'created' | 'seen'>): Promise<Claim> {
     for (;;) {
-      const entry = await this.#kv.get(keyOf(namespace));
+      const entry = await this.#kv.get(keyOf(stream.namespace));
       const known = readRecord(entry);
+      // Asked after the record was read: others note how far the stream has come, and one that is asked before may seem to have lost that.
+      const state = await stream.state();
       const fits =
         known !== undefined &&
         known.created === state.created &&
-        state.lastSeq >= known.seen &&
-        state.lastSeq >= seenHere;
-      if (fits) return known.epoch;
+        (await stream.holds(state, known.seen)) &&
+        (seenHere?.created !== state.created || (await stream.holds(state, seenHere.seen)));
+      // A leader that had to catch up first has another state by now.
+      if (fits && state.lastSeq < known.seen.seq) continue;
+      if (fits) return { epoch: known.epoch, state };
       const epoch = mintEpoch();
-      const minted = { epoch, created: state.created, seen: state.lastSeq };
-      if (await this.#write(namespace, minted, entry)) return epoch;
+      const minted = { epoch, created: state.created, seen: stream.markOf(state) };
+      if (await this.#write(stream.namespace, minted, entry)) return { epoch, state };
     }
   }
 
   /** Remembers how far the stream has come, so that an older copy is noticed even when every node has restarted. */
-  async note(namespace: string, epoch: string, seen: number): Promise<void> {
+  async note(namespace: string, epoch: string, seen: StreamMark): Promise<void> {
     const entry = await this.#kv.get(keyOf(namespace));
     const known = readRecord(entry);
-    if (known === undefined || known.epoch !== epoch || known.seen >= seen) return;
+    if (known === undefined || known.epoch !== epoch || known.seen.seq >= seen.seq) return;
     // Somebody else who writes at the same moment notes as much.
     await this.#write(namespace, { ...known, seen }, entry);
   }
@@ -65,11 +78,13 @@ export class NatsEpochs {
 function readRecord(entry: KvEntry | null): EpochRecord | undefined {
   if (entry?.operation !== 'PUT') return undefined;
   try {
-    const value = JSON.parse(entry.string()) as Partial<EpochRecord>;
-    const { created, epoch, seen } = value;
-    if (typeof epoch !== 'string' || typeof created !== 'string' || typeof seen !== 'number')
-      return undefined;
-    return { epoch, created, seen };
+    const { created, epoch, seen } = JSON.parse(entry.string()) as Partial<EpochRecord>;
+    const isWhole =
+      typeof epoch === 'string' &&
+      typeof created === 'string' &&
+      typeof seen?.seq === 'number' &&
+      typeof seen.time === 'number';
+    return isWhole ? { epoch, created, seen } : undefined;
   } catch {
     // Written by nobody of us: a new epoch is the safe answer.
     return undefined;

@@ -1,73 +1,95 @@
-import { consumerOpts, type JetStreamClient, type JetStreamSubscription, type JsMsg } from 'nats';
+import type { Msg } from 'nats';
 import { contains } from '../protocol/topic.js';
+import { NatsFollower } from './nats-follower.js';
+import type { NatsLink } from './nats-link.js';
 import type { NatsStream } from './nats-stream.js';
 import type { Subjects } from './nats-subjects.js';
 
-/** A stored message on its way to the interests that follow the stream. */
-export type OnFollowed = (keys: Iterable<string>, topic: string, seq: number, message: JsMsg) => void;
+export interface NatsFollowersParts {
+  readonly link: NatsLink;
+  readonly subjects: Subjects;
+  readonly stream: NatsStream;
+  /** A stored message for those interests that ride on the consumer, whose filters may be narrower than it. */
+  readonly onMessage: (keys: Iterable<string>, topic: string, seq: number, message: Msg) => void;
+  readonly onFault: (error: unknown) => void;
+}
 
-/** Consumers of one namespace on one node; beyond it one consumer reads the whole stream for all of them. */
+/** Consumers of one namespace on one node; beyond it one consumer reads the whole stream for all of them … */
 const followersMax = 32;
-const restartMs = 500;
+/** … until there are so few that they are worth their own again. */
+const followersAgain = followersMax / 2;
+/** Comparing more filters than this with each other takes too long; there would be too many consumers anyway. */
+const comparedMax = 256;
 
 /**
- * Feeds durable patterns from stream order: one ordered consumer for each, shared by what it contains, or a single one for the
- * namespace when there are many. A message that a consumer delivers twice after a fault is dropped here.
+ * Feeds durable patterns from stream order: one consumer for each maximal pattern, or a single one for the namespace when there are many. When
+ * interests move from one consumer to another, the new one begins where the old one was; what comes twice is for the receiver to drop.
  */
 export class NatsFollowers {
-  readonly #js: JetStreamClient;
-  readonly #subjects: Subjects;
-  readonly #stream: NatsStream;
-  readonly #onMessage: OnFollowed;
-  readonly #onFault: (error: unknown) => void;
-  readonly #followers = new Map<string, Follower>();
-  readonly #byKey = new Map<string, Follower>();
+  readonly #parts: NatsFollowersParts;
+  readonly #whole: string;
+  readonly #followers = new Map<string, NatsFollower>();
+  readonly #byKey = new Map<string, NatsFollower>();
 
-  constructor(
-    js: JetStreamClient,
-    subjects: Subjects,
-    stream: NatsStream,
-    onMessage: OnFollowed,
-    onFault: (error: unknown) => void,
-  ) {
-    this.#js = js;
-    this.#subjects = subjects;
-    this.#stream = stream;
-    this.#onMessage = onMessage;
-    this.#onFault = onFault;
+  constructor(parts: NatsFollowersParts) {
+    this.#parts = parts;
+    this.#whole = `${parts.stream.namespace}.>`;
   }
 
-  get size(): number {
-    return this.#followers.size;
+  /** What is read from the stream, for an operator and for tests. */
+  get filters(): string[] {
+    return [...this.#followers.keys()];
   }
 
-  /** Follows an interest: everything stored after `after`, and perhaps a little from before. */
+  /** Lets an interest ride on a consumer that covers it, from now on. False when there is none. */
+  join(key: string, filters: readonly string[]): boolean {
+    const wanted = this.#wantedBy(filters);
+    const found = this.#covering(wanted);
+    if (found === undefined) return false;
+    this.#assign(key, wanted, found);
+    return true;
+  }
+
+  /**
+   * Follows an interest that could not join: everything stored after `after`, and perhaps a little from before.
+   * @throws BrokerError `unavailable`; the caller removes the key
+   */
   async add(key: string, filters: readonly string[], after: number): Promise<void> {
-    const [only, ...others] = filters;
-    const whole = `${this.#stream.namespace}.>`;
-    const wanted = only !== undefined && others.length === 0 ? only : whole;
-    const found = [...this.#followers.values()].find((f) => contains(f.filter, wanted));
+    const wanted = this.#wantedBy(filters);
+    const found = this.#covering(wanted);
     if (found !== undefined) {
-      found.keys.add(key);
-      this.#byKey.set(key, found);
+      // It was made meanwhile, and may be past the place from which this interest needs it.
+      this.#assign(key, wanted, found);
+      if (found.last > after) await found.start(after);
       return;
     }
-    const filter = this.#followers.size >= followersMax ? whole : wanted;
-    const follower = new Follower(filter, this.#start, this.#onMessage, this.#onFault);
-    this.#followers.set(filter, follower);
-    follower.keys.add(key);
-    this.#byKey.set(key, follower);
-    await follower.start(after);
+    const left = this.filters.filter((filter) => !contains(wanted, filter)).length;
+    const filter = left >= followersMax ? this.#whole : wanted;
+    await this.#launch(filter, after, new Map([[key, wanted]]));
   }
 
   remove(key: string): void {
     const follower = this.#byKey.get(key);
-    this.#byKey.delete(key);
     if (follower === undefined) return;
+    this.#byKey.delete(key);
     follower.keys.delete(key);
-    if (follower.keys.size > 0) return;
-    follower.stop();
-    this.#followers.delete(follower.filter);
+    const wanted = new Set(follower.keys.values());
+    if (wanted.has(follower.filter)) return;
+    const others = this.#followers.size - 1;
+    const isWhole = follower.filter === this.#whole;
+    const filters = wanted.size > comparedMax ? [this.#whole] : maximal([...wanted]);
+    if (isWhole && filters.length > followersAgain) return;
+    this.#drop(follower);
+    const chosen = filters.length + others > followersMax ? [this.#whole] : filters;
+    for (const filter of chosen) {
+      const keys = [...follower.keys].filter(([k, w]) => !this.#byKey.has(k) && contains(filter, w));
+      this.#launch(filter, follower.last, new Map(keys)).catch(this.#parts.onFault);
+    }
+  }
+
+  /** The connection is back: what came meanwhile was lost. */
+  resume(): void {
+    for (const follower of this.#followers.values()) follower.start(follower.last).catch(this.#parts.onFault);
   }
 
   /** The stream was replaced: everything goes on at its new head. */
@@ -76,91 +98,48 @@ export class NatsFollowers {
   }
 
   stop(): void {
-    for (const follower of this.#followers.values()) follower.stop();
-    this.#followers.clear();
-    this.#byKey.clear();
+    for (const follower of [...this.#followers.values()]) this.#drop(follower);
   }
 
-  readonly #start = (
-    filter: string,
-    after: number,
-    onMessage: (topic: string, message: JsMsg) => void,
-  ): Promise<JetStreamSubscription> => {
-    const options = consumerOpts();
-    options.bindStream(this.#stream.name);
-    options.orderedConsumer();
-    options.startSequence(after + 1);
-    options.callback((error, message) => {
-      if (error !== null) this.#onFault(error);
-      else if (message !== null) onMessage(this.#subjects.topicOf(message.subject), message);
-    });
-    return this.#js.subscribe(this.#subjects.in(filter), options);
-  };
+  /** Several filters want a newer server: a group reads the whole stream. */
+  #wantedBy(filters: readonly string[]): string {
+    const [only, ...others] = filters;
+    return only !== undefined && others.length === 0 ? only : this.#whole;
+  }
+
+  #covering(filter: string): NatsFollower | undefined {
+    for (const follower of this.#followers.values()) if (contains(follower.filter, filter)) return follower;
+    return undefined;
+  }
+
+  #assign(key: string, wanted: string, follower: NatsFollower): void {
+    follower.keys.set(key, wanted);
+    this.#byKey.set(key, follower);
+  }
+
+  /** Starts a consumer, which takes over from those that it contains. */
+  async #launch(filter: string, after: number, keys: ReadonlyMap<string, string>): Promise<void> {
+    const follower = new NatsFollower(this.#parts, filter);
+    let from = after;
+    for (const other of [...this.#followers.values()]) {
+      if (!contains(filter, other.filter)) continue;
+      from = Math.min(from, other.last);
+      this.#drop(other);
+      for (const [key, wanted] of other.keys) this.#assign(key, wanted, follower);
+    }
+    for (const [key, wanted] of keys) this.#assign(key, wanted, follower);
+    this.#followers.set(filter, follower);
+    await follower.start(from);
+  }
+
+  #drop(follower: NatsFollower): void {
+    follower.stop();
+    this.#followers.delete(follower.filter);
+    for (const key of follower.keys.keys()) this.#byKey.delete(key);
+  }
 }
 
-type StartConsumer = (
-  filter: string,
-  after: number,
-  onMessage: (topic: string, message: JsMsg) => void,
-) => Promise<JetStreamSubscription>;
-
-/** One ordered consumer, started again from where it was whenever it ends. */
-class Follower {
-  readonly filter: string;
-  readonly keys = new Set<string>();
-  readonly #startConsumer: StartConsumer;
-  readonly #onMessage: OnFollowed;
-  readonly #onFault: (error: unknown) => void;
-  #last = 0;
-  #generation = 0;
-  #subscription: JetStreamSubscription | undefined;
-
-  constructor(
-    filter: string,
-    startConsumer: StartConsumer,
-    onMessage: OnFollowed,
-    onFault: (error: unknown) => void,
-  ) {
-    this.filter = filter;
-    this.#startConsumer = startConsumer;
-    this.#onMessage = onMessage;
-    this.#onFault = onFault;
-  }
-
-  /** @throws what the client throws; then it goes on trying by itself */
-  async start(after: number): Promise<void> {
-    this.stop();
-    this.#last = after;
-    await this.#subscribe(this.#generation);
-  }
-
-  stop(): void {
-    this.#generation++;
-    this.#subscription?.unsubscribe();
-    this.#subscription = undefined;
-  }
-
-  async #subscribe(generation: number): Promise<void> {
-    try {
-      const subscription = await this.#startConsumer(this.filter, this.#last, (topic, message) => {
-        if (generation !== this.#generation || message.seq <= this.#last) return;
-        this.#last = message.seq;
-        this.#onMessage(this.keys, topic, message.seq, message);
-      });
-      if (generation !== this.#generation) return subscription.unsubscribe();
-      this.#subscription = subscription;
-      void subscription.closed.then(() => this.#retry(generation));
-    } catch (error) {
-      this.#retry(generation);
-      throw error;
-    }
-  }
-
-  #retry(generation: number): void {
-    if (generation !== this.#generation) return;
-    setTimeout(() => {
-      if (generation !== this.#generation) return;
-      this.#subscribe(generation).catch((error: unknown) => this.#onFault(error));
-    }, restartMs).unref();
-  }
+/** Those that none of the others contains. */
+function maximal(filters: readonly string[]): string[] {
+  return filters.filter((filter) => !filters.some((other) => other !== filter && contains(other, filter)));
 }

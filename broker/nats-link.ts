@@ -4,8 +4,10 @@ import {
   credsAuthenticator,
   Events,
   type ConnectionOptions,
+  type Msg,
   type MsgHdrs,
   type NatsConnection,
+  type Subscription,
 } from 'nats';
 import { unavailable } from './errors.js';
 
@@ -22,6 +24,8 @@ export interface NatsSettings {
 /** How often the client and the server check on each other; two missed pings end the connection. */
 const pingMs = 5000;
 const requestMsMax = 5000;
+/** The server's number for "insufficient resources". */
+export const insufficientResources = 10023;
 
 /** An answer of the JetStream API that is an error. */
 export class JetStreamError extends Error {
@@ -40,11 +44,14 @@ export class JetStreamError extends Error {
 /** One connection to NATS that is kept for ever: the client redials without end, and says when it is gone and back. */
 export class NatsLink {
   readonly nc: NatsConnection;
+  readonly #watchers: ((connected: boolean) => void)[] = [];
   #connected = true;
   #closing = false;
 
   private constructor(nc: NatsConnection) {
     this.nc = nc;
+    // One follower for all who watch, from the start: a loss that nobody watches yet counts too. It ends with the connection, which ends only by `close`.
+    void this.#follow();
   }
 
   /** @throws BrokerError `unavailable` */
@@ -65,15 +72,30 @@ export class NatsLink {
 
   /** Calls back at each loss and return of the connection. Everything sent before a loss may be lost. */
   watch(onConnected: (connected: boolean) => void): void {
-    const follow = async (): Promise<void> => {
-      for await (const status of this.nc.status()) {
-        if (status.type === Events.Disconnect) this.#connected = false;
-        else if (status.type === Events.Reconnect) this.#connected = true;
-        else continue;
-        if (!this.#closing) onConnected(this.#connected);
-      }
-    };
-    void follow();
+    this.#watchers.push(onConnected);
+  }
+
+  /**
+   * A subscription whose callback cannot harm the connection: the client ends its reader when a callback throws, and then hears nothing any more.
+   * @param onError also told of what the server refuses
+   */
+  subscribe(
+    subject: string,
+    onMessage: (message: Msg) => void,
+    onError: (error: unknown) => void,
+    max?: number,
+  ): Subscription {
+    return this.nc.subscribe(subject, {
+      ...(max !== undefined && { max }),
+      callback: (error, message) => {
+        if (error !== null) return onError(error);
+        try {
+          onMessage(message);
+        } catch (thrown) {
+          onError(thrown);
+        }
+      },
+    });
   }
 
   /**
@@ -82,15 +104,16 @@ export class NatsLink {
    */
   async api<T>(subject: string, request?: unknown): Promise<T> {
     const body = request === undefined ? '' : JSON.stringify(request);
-    const answer = JSON.parse(
-      new TextDecoder().decode(await this.request(`$JS.API.${subject}`, body)),
-    ) as T & {
+    const text = new TextDecoder().decode(await this.request(`$JS.API.${subject}`, body));
+    const answer = JSON.parse(text) as T & {
       error?: { code: number; err_code?: number; description?: string };
     };
     if (answer.error === undefined) return answer;
     const { code, description, err_code } = answer.error;
-    // 503: no leader yet, or not enough servers.
-    if (code === 503) throw unavailable(`JetStream: ${description ?? 'unavailable'}`);
+    // No leader yet. (That resources do not suffice has the same code, and a number of its own.)
+    if (code === 503 && err_code !== insufficientResources) {
+      throw unavailable(`JetStream: ${description ?? 'unavailable'}`);
+    }
     throw new JetStreamError(code, err_code ?? 0, description ?? 'unknown error');
   }
 
@@ -102,6 +125,15 @@ export class NatsLink {
       return (await this.nc.request(subject, body, options)).data;
     } catch (error) {
       throw unavailable('NATS does not answer', error);
+    }
+  }
+
+  async #follow(): Promise<void> {
+    for await (const { type } of this.nc.status()) {
+      if (type !== Events.Disconnect && type !== Events.Reconnect) continue;
+      this.#connected = type === Events.Reconnect;
+      if (this.#closing) continue;
+      for (const watcher of this.#watchers) watcher(this.#connected);
     }
   }
 
@@ -121,7 +153,12 @@ function connectionOptions({ creds, name, servers, tlsCa }: NatsSettings): Conne
     pingInterval: pingMs,
     maxPingOut: 2,
     noEcho: false,
-    ...(creds !== undefined && { authenticator: credsAuthenticator(readFileSync(creds)) }),
+    // A server that refuses the credentials for a while, as during their exchange, must not end the connection for good.
+    ignoreAuthErrorAbort: true,
+    // Read again at each dial, since they may have been exchanged meanwhile.
+    ...(creds !== undefined && {
+      authenticator: (nonce?: string) => credsAuthenticator(readFileSync(creds))(nonce),
+    }),
     ...(tlsCa !== undefined && { tls: { caFile: tlsCa } }),
   };
 }

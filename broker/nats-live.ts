@@ -1,23 +1,33 @@
-import type { Msg, NatsConnection, Subscription } from 'nats';
+import type { Msg, Subscription } from 'nats';
 import { contains, isPattern, matches } from '../protocol/topic.js';
+import type { NatsLink } from './nats-link.js';
 import type { Subjects } from './nats-subjects.js';
 
 /**
  * Subscriptions to live topics. Two that match the same message would get it twice, so only maximal ones are held: what a pattern
- * covers rides along with it.
+ * covers rides along with it. Of patterns that only meet (`a.*.c`, `a.b.*`) the one that was held first hands on what both bring.
  */
 export class NatsLive {
-  readonly #nc: NatsConnection;
+  readonly #link: Pick<NatsLink, 'subscribe'>;
   readonly #subjects: Subjects;
   readonly #onMessage: (topic: string, message: Msg) => void;
+  readonly #onFault: (error: unknown) => void;
   /** How many interests name each filter. */
   readonly #wanted = new Map<string, number>();
   readonly #held = new Map<string, Subscription>();
+  /** The held ones that are patterns, in the order in which they were. */
+  readonly #patterns = new Set<string>();
 
-  constructor(nc: NatsConnection, subjects: Subjects, onMessage: (topic: string, message: Msg) => void) {
-    this.#nc = nc;
+  constructor(
+    link: Pick<NatsLink, 'subscribe'>,
+    subjects: Subjects,
+    onMessage: (topic: string, message: Msg) => void,
+    onFault: (error: unknown) => void,
+  ) {
+    this.#link = link;
     this.#subjects = subjects;
     this.#onMessage = onMessage;
+    this.#onFault = onFault;
   }
 
   add(filters: readonly string[]): void {
@@ -47,33 +57,46 @@ export class NatsLive {
     }
   }
 
-  /** What rode along with a pattern that is gone needs a subscription again, widest first. */
+  /** What rode along with a pattern that is gone needs a subscription again: all of it that nothing wider covers. */
   #uncover(pattern: string): void {
-    const freed = [...this.#wanted.keys()].filter((f) => contains(pattern, f));
-    const maximal = freed.filter((f) => !freed.some((other) => other !== f && contains(other, f)));
-    for (const filter of maximal) if (!this.#isCovered(filter)) this.#subscribe(filter);
+    const freed = [...this.#wanted.keys()].filter((f) => contains(pattern, f) && !this.#isCovered(f));
+    const patterns = freed.filter(isPattern);
+    for (const filter of freed) {
+      if (!patterns.some((other) => other !== filter && contains(other, filter))) this.#subscribe(filter);
+    }
   }
 
   #isCovered(filter: string): boolean {
     if (this.#held.has(filter)) return true;
-    for (const held of this.#held.keys()) {
-      if (isPattern(held) && (isPattern(filter) ? contains(held, filter) : matches(held, filter)))
-        return true;
-    }
+    for (const pattern of this.#patterns) if (contains(pattern, filter)) return true;
     return false;
   }
 
   #subscribe(filter: string): void {
-    const subscription = this.#nc.subscribe(this.#subjects.live(filter), {
-      callback: (error, message) => {
-        if (error === null) this.#onMessage(this.#subjects.topicOf(message.subject), message);
+    const subscription = this.#link.subscribe(
+      this.#subjects.live(filter),
+      (message) => {
+        const topic = this.#subjects.topicOf(message.subject);
+        if (this.#handsOn(filter, topic)) this.#onMessage(topic, message);
       },
-    });
+      this.#onFault,
+    );
     this.#held.set(filter, subscription);
+    if (isPattern(filter)) this.#patterns.add(filter);
+  }
+
+  #handsOn(filter: string, topic: string): boolean {
+    if (this.#patterns.size < 2) return true;
+    for (const pattern of this.#patterns) {
+      if (pattern === filter) return true;
+      if (matches(pattern, topic)) return false;
+    }
+    return true;
   }
 
   #unsubscribe(filter: string): void {
     this.#held.get(filter)?.unsubscribe();
     this.#held.delete(filter);
+    this.#patterns.delete(filter);
   }
 }

@@ -1,5 +1,6 @@
-import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from 'nats';
+import { createInbox, type Msg, type MsgHdrs, type NatsConnection, type Subscription } from 'nats';
 import { BrokerError, unavailable } from './errors.js';
+import type { NatsLink } from './nats-link.js';
 
 /** Where a stored message went. */
 export interface PublishAck {
@@ -34,12 +35,13 @@ export class NatsPublisher {
   /** In the order of their deadlines, as all wait equally long. */
   readonly #waiting = new Map<number, Waiting>();
   readonly #sweeper: NodeJS.Timeout;
+  readonly #acks: Subscription;
   #counter = 0;
 
-  constructor(nc: NatsConnection, ackMsMax = 5000) {
-    this.#nc = nc;
+  constructor(link: Pick<NatsLink, 'nc' | 'subscribe'>, onFault: (error: unknown) => void, ackMsMax = 5000) {
+    this.#nc = link.nc;
     this.#ackMsMax = ackMsMax;
-    nc.subscribe(`${this.#inbox}.*`, { callback: (error, message) => error ?? this.#onAck(message) });
+    this.#acks = link.subscribe(`${this.#inbox}.*`, (message) => this.#onAck(message), onFault);
     this.#sweeper = setInterval(() => this.#sweep(), sweepMs).unref();
   }
 
@@ -47,13 +49,13 @@ export class NatsPublisher {
   publish(subject: string, body: string | Uint8Array, headers: MsgHdrs | undefined): Promise<PublishAck> {
     const number = ++this.#counter;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(number, { resolve, reject, deadline: Date.now() + this.#ackMsMax });
+      this.#waiting.set(number, { resolve, reject, deadline: performance.now() + this.#ackMsMax });
       try {
         const reply = `${this.#inbox}.${number}`;
         this.#nc.publish(subject, body, headers === undefined ? { reply } : { reply, headers });
       } catch (error) {
         this.#waiting.delete(number);
-        reject(unavailable('NATS is out of reach', error));
+        reject(unavailable('NATS did not take the message', error));
       }
     });
   }
@@ -72,6 +74,7 @@ export class NatsPublisher {
 
   stop(): void {
     clearInterval(this.#sweeper);
+    this.#acks.unsubscribe();
     this.onDisconnected();
   }
 
@@ -80,14 +83,17 @@ export class NatsPublisher {
     const waiting = this.#waiting.get(number);
     if (waiting === undefined) return;
     this.#waiting.delete(number);
-    if (message.headers?.code === 503) return waiting.reject(unavailable('the stream is out of reach'));
+    // Nobody listens on the subject: no stream, or none that has a leader.
+    if (message.data.length === 0 && message.headers?.code === 503) {
+      return waiting.reject(unavailable('the stream is out of reach'));
+    }
     const ack = parseAck(message.string());
     if (ack instanceof BrokerError) waiting.reject(ack);
     else waiting.resolve(ack);
   }
 
   #sweep(): void {
-    const now = Date.now();
+    const now = performance.now();
     for (const [number, { deadline, reject }] of this.#waiting) {
       if (deadline > now) return;
       this.#waiting.delete(number);
@@ -97,13 +103,15 @@ export class NatsPublisher {
 }
 
 function parseAck(text: string): PublishAck | BrokerError {
-  const ack = JSON.parse(text) as {
-    seq?: number;
-    duplicate?: boolean;
-    error?: { code: number; description?: string };
-  };
-  if (ack.error !== undefined)
+  let ack: { seq?: number; duplicate?: boolean; error?: { code: number; description?: string } };
+  try {
+    ack = JSON.parse(text) as typeof ack;
+  } catch (error) {
+    return unavailable('the stream answered with something else than JSON', error);
+  }
+  if (ack.error !== undefined) {
     return unavailable(`the stream refused: ${ack.error.description ?? 'unknown'}`);
+  }
   if (ack.seq === undefined) return unavailable('the stream answered without a sequence');
   return { seq: ack.seq, duplicate: ack.duplicate === true };
 }

@@ -1,8 +1,9 @@
 import { createInbox, type Msg } from 'nats';
 import { matches } from '../protocol/topic.js';
-import { historyPageBytesMax, type StoredMessage } from './bus.js';
+import { historyPageBytesMax, historyPageMessagesMax, type StoredMessage } from './bus.js';
 import { unavailable } from './errors.js';
 import { decodeBody } from './nats-body.js';
+import { consumerRequest, deliveredPlace, type DeliveredPlace } from './nats-consumer.js';
 import type { NatsLink } from './nats-link.js';
 import type { NatsStream, StreamState } from './nats-stream.js';
 import type { Subjects } from './nats-subjects.js';
@@ -10,9 +11,15 @@ import type { Subjects } from './nats-subjects.js';
 /** Part of a stream, in order. */
 export interface StreamSlice {
   readonly messages: readonly StoredMessage[];
-  /** Whether the stream holds more after it. */
+  /** Whether the copy of the stream that was read holds more after it. */
   readonly more: boolean;
   /** The last sequence that was looked at; the asked one when there was nothing. */
+  readonly lastRead: number;
+}
+
+export interface StreamScan {
+  /** The newest sequence of each topic. */
+  readonly newest: ReadonlyMap<string, number>;
   readonly lastRead: number;
 }
 
@@ -20,10 +27,10 @@ export interface StreamSlice {
 const stallMsMax = 5000;
 /** Cold reads at once: a hundred were seen to raise the latency of publishing from 3 to 684 ms. */
 const readsMax = 4;
-const inactiveNanos = 5e9;
 
 /**
  * Reads history through short-lived push consumers: no acknowledgement, in memory, one copy. A hundred messages take 2–4 ms.
+ * A consumer may sit on a copy that lags behind the leader, so that nothing is pending there proves nothing.
  */
 export class NatsReader {
   readonly #link: NatsLink;
@@ -48,11 +55,47 @@ export class NatsReader {
     limit: number,
   ): Promise<StreamSlice> {
     if (after >= state.lastSeq) return { messages: [], more: false, lastRead: after };
-    await this.#enter();
-    try {
-      return await this.#consume(stream, state, filters, after, limit);
-    } finally {
-      this.#leave();
+    const slice = new SliceCollector(this.#subjects, filters, after, limit);
+    // The server sends as fast as it can: bound what may be under way when the page is full.
+    const averageBytes = Math.max(1, state.bytes / Math.max(1, state.messages));
+    const max =
+      filters.length > 1 ? undefined : Math.min(limit, Math.ceil((2 * historyPageBytesMax) / averageBytes));
+    const filter = { filter_subject: this.#filterOf(stream, filters) };
+    const more = await this.#consume(
+      stream,
+      after,
+      filter,
+      (message, place) => slice.add(message, place),
+      max,
+    );
+    return slice.result(more);
+  }
+
+  /**
+   * The last `count` messages of `filters` up to `newest`, as far as the copy that is read goes. Reads in growing windows from the end, since a stream can
+   * only be read forwards.
+   * @throws BrokerError `unavailable`
+   */
+  async last(
+    stream: NatsStream,
+    state: StreamState,
+    filters: readonly string[],
+    newest: number,
+    count: number,
+  ): Promise<StreamSlice> {
+    const oldest = Math.max(state.firstSeq - 1, 0);
+    for (let window = count * 4; ; window *= 8) {
+      const after = Math.max(oldest, newest - window);
+      const messages: StoredMessage[] = [];
+      let lastRead = after;
+      for (let more = true; more && lastRead < newest;) {
+        const page = await this.read(stream, state, filters, lastRead, historyPageMessagesMax);
+        messages.push(...page.messages);
+        messages.splice(0, messages.length - count);
+        more = page.more && page.lastRead > lastRead;
+        lastRead = page.lastRead;
+      }
+      if (messages.length >= count || after <= oldest) return { messages, more: false, lastRead };
     }
   }
 
@@ -60,75 +103,63 @@ export class NatsReader {
    * The newest sequence of each topic among those in `(after, upTo]`, read without bodies.
    * @throws BrokerError `unavailable`
    */
-  async scan(stream: NatsStream, after: number, upTo: number): Promise<ReadonlyMap<string, number>> {
+  async scan(stream: NatsStream, after: number, upTo: number): Promise<StreamScan> {
     const newest = new Map<string, number>();
-    if (after >= upTo) return newest;
+    let lastRead = after;
+    if (after >= upTo) return { newest, lastRead };
+    await this.#consume(stream, after, { headers_only: true }, ({ subject }, { seq }) => {
+      newest.set(this.#subjects.topicOf(subject), seq);
+      lastRead = seq;
+      return seq >= upTo;
+    });
+    return { newest, lastRead };
+  }
+
+  /**
+   * Hands over message by message until `onMessage` answers that it has enough, the consumer has no more, or `max` have come.
+   * @returns whether there are more
+   */
+  async #consume(
+    stream: NatsStream,
+    after: number,
+    config: object,
+    onMessage: (message: Msg, place: DeliveredPlace) => boolean,
+    max = Infinity,
+  ): Promise<boolean> {
     await this.#enter();
-    const inbox = createInbox();
     try {
-      await new Promise<void>((resolve, reject) => {
-        const stall = setTimeout(() => reject(unavailable('an audit of the stream stalled')), stallMsMax);
-        const end = (error?: unknown): void => {
+      return await new Promise<boolean>((resolve, reject) => {
+        const inbox = createInbox();
+        const end = (settle: () => void): void => {
           clearTimeout(stall);
+          // The server removes the consumer once nobody listens.
           subscription.unsubscribe();
-          if (error === undefined) resolve();
-          else reject(unavailable('an audit of the stream failed', error));
+          settle();
         };
-        const subscription = this.#link.nc.subscribe(inbox, {
-          callback: (error, message) => {
-            if (error !== null) return end(error);
-            if (message.reply === undefined) return;
-            const { pending, seq } = readAckSubject(message.reply);
-            newest.set(this.#subjects.topicOf(message.subject), seq);
-            stall.refresh();
-            if (seq >= upTo || pending === 0) end();
-          },
-        });
-        const config = { ...consumerConfig(inbox, after), headers_only: true };
+        const fail = (error: unknown): void =>
+          end(() => reject(unavailable('a read of the stream failed', error)));
+        let received = 0;
+        const receive = (message: Msg): void => {
+          const place = deliveredPlace(message.reply);
+          if (place === undefined) return;
+          if (place.delivery !== ++received) return fail(new Error('something was lost on the way'));
+          stall.refresh();
+          const enough = onMessage(message, place);
+          if (enough || place.pending === 0 || received >= max) end(() => resolve(place.pending > 0));
+        };
+        const subscription = this.#link.subscribe(inbox, receive, fail, max === Infinity ? undefined : max);
+        const stall = setTimeout(() => fail(new Error('it stalled')), stallMsMax);
         this.#link
-          .api<{ num_pending: number }>(`CONSUMER.CREATE.${stream.name}`, {
-            stream_name: stream.name,
-            config,
-          })
-          .then(({ num_pending }) => num_pending === 0 && end(), end);
+          .api<{ num_pending: number }>(
+            `CONSUMER.CREATE.${stream.name}`,
+            consumerRequest(stream, inbox, after, config),
+          )
+          .then(({ num_pending }) => {
+            if (num_pending === 0 && received === 0) end(() => resolve(false));
+          }, fail);
       });
     } finally {
       this.#leave();
-    }
-    return newest;
-  }
-
-  async #consume(
-    stream: NatsStream,
-    state: StreamState,
-    filters: readonly string[],
-    after: number,
-    limit: number,
-  ): Promise<StreamSlice> {
-    const inbox = createInbox();
-    const slice = new SliceCollector(this.#subjects, filters, after, limit);
-    // The server sends as fast as it can: bound what may be under way when the page is full.
-    const averageBytes = Math.max(1, state.bytes / Math.max(1, state.messages));
-    const max =
-      filters.length > 1 ? undefined : Math.min(limit, Math.ceil((2 * historyPageBytesMax) / averageBytes));
-    const subscription = this.#link.nc.subscribe(inbox, {
-      ...(max !== undefined && { max }),
-      callback: (error, message) => {
-        if (error !== null) slice.fail(unavailable('a read of the history failed', error));
-        else slice.add(message);
-      },
-    });
-    try {
-      const created = await this.#link.api<{ num_pending: number }>(`CONSUMER.CREATE.${stream.name}`, {
-        stream_name: stream.name,
-        config: { ...consumerConfig(inbox, after), filter_subject: this.#filterOf(stream, filters) },
-      });
-      if (created.num_pending === 0) return slice.finish(false);
-      return await slice.done(max ?? Infinity);
-    } finally {
-      // The server removes the consumer once nobody listens.
-      subscription.unsubscribe();
-      slice.close();
     }
   }
 
@@ -150,19 +181,6 @@ export class NatsReader {
   }
 }
 
-function consumerConfig(inbox: string, after: number) {
-  return {
-    deliver_subject: inbox,
-    deliver_policy: 'by_start_sequence',
-    opt_start_seq: after + 1,
-    ack_policy: 'none',
-    max_deliver: 1,
-    mem_storage: true,
-    num_replicas: 1,
-    inactive_threshold: inactiveNanos,
-  };
-}
-
 /** Collects one page as its messages arrive. */
 class SliceCollector {
   readonly #subjects: Subjects;
@@ -171,12 +189,6 @@ class SliceCollector {
   readonly #messages: StoredMessage[] = [];
   #lastRead: number;
   #bytes = 0;
-  #received = 0;
-  #max = Infinity;
-  #resolve: ((slice: StreamSlice) => void) | undefined;
-  #reject: ((error: Error) => void) | undefined;
-  #result: StreamSlice | undefined;
-  #stall: NodeJS.Timeout | undefined;
 
   constructor(subjects: Subjects, filters: readonly string[], after: number, limit: number) {
     this.#subjects = subjects;
@@ -185,13 +197,12 @@ class SliceCollector {
     this.#limit = limit;
   }
 
-  add(message: Msg): void {
-    if (this.#result !== undefined || message.reply === undefined) return;
-    const { pending, seq } = readAckSubject(message.reply);
-    if (seq <= this.#lastRead) return;
+  /** Whether the page is full. */
+  add(message: Msg, { seq }: DeliveredPlace): boolean {
+    this.#lastRead = seq;
     const topic = this.#subjects.topicOf(message.subject);
     if (this.#filters.some((filter) => matches(filter, topic))) {
-      const body = decodeBody(message.data, message.headers);
+      const body = decodeBody(message);
       // What does not parse is no message to anybody.
       if (body.ok) {
         const prev = this.#messages.at(-1)?.offset ?? 0;
@@ -199,46 +210,10 @@ class SliceCollector {
         this.#bytes += message.data.length;
       }
     }
-    this.#lastRead = seq;
-    this.#received++;
-    this.#stall?.refresh();
-    const full = this.#messages.length >= this.#limit || this.#bytes >= historyPageBytesMax;
-    if (pending === 0) this.finish(false);
-    else if (full || this.#received >= this.#max) this.finish(true);
+    return this.#messages.length >= this.#limit || this.#bytes >= historyPageBytesMax;
   }
 
-  finish(more: boolean): StreamSlice {
-    this.#result ??= { messages: this.#messages, more, lastRead: this.#lastRead };
-    this.#resolve?.(this.#result);
-    return this.#result;
+  result(more: boolean): StreamSlice {
+    return { messages: this.#messages, more, lastRead: this.#lastRead };
   }
-
-  fail(error: Error): void {
-    this.#reject?.(error);
-  }
-
-  /** @param max how many the subscription lets through */
-  done(max: number): Promise<StreamSlice> {
-    if (this.#result !== undefined) return Promise.resolve(this.#result);
-    if (this.#received >= max) return Promise.resolve(this.finish(true));
-    this.#max = max;
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      this.#stall = setTimeout(() => reject(unavailable('a read of the history stalled')), stallMsMax);
-    });
-  }
-
-  close(): void {
-    clearTimeout(this.#stall);
-  }
-}
-
-/** `$JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>`, with two more tokens in front of the stream on some servers. */
-export function readAckSubject(reply: string): { seq: number; pending: number } {
-  const tokens = reply.split('.');
-  return {
-    seq: Number(tokens[tokens.length >= 11 ? 7 : 5]),
-    pending: Number(tokens[tokens.length >= 11 ? 10 : 8]),
-  };
 }

@@ -1,7 +1,7 @@
 import { isPattern } from '../protocol/topic.js';
 import type { NamespaceSettings } from './namespaces.js';
 import { deduplicationMs } from './bus.js';
-import { JetStreamError, type NatsLink } from './nats-link.js';
+import { insufficientResources, JetStreamError, type NatsLink } from './nats-link.js';
 import type { Subjects } from './nats-subjects.js';
 
 /** What the leader of a stream says of it. */
@@ -9,10 +9,20 @@ export interface StreamState {
   readonly created: string;
   readonly firstSeq: number;
   readonly lastSeq: number;
+  /** When the last one was stored, in milliseconds. */
+  readonly lastTime: number;
   readonly messages: number;
   readonly bytes: number;
   /** Stored messages by subject, for the filter that was asked. */
   readonly subjects: ReadonlyMap<string, number>;
+}
+
+/** One stored message by which a stream is known again: another history has another one at its place. */
+export interface StreamMark {
+  /** 0: nothing was stored yet. */
+  readonly seq: number;
+  /** When it was stored, in milliseconds. */
+  readonly time: number;
 }
 
 interface StreamInfo {
@@ -21,6 +31,7 @@ interface StreamInfo {
   readonly state: {
     first_seq: number;
     last_seq: number;
+    last_ts: string;
     messages: number;
     bytes: number;
     subjects?: Record<string, number>;
@@ -29,8 +40,12 @@ interface StreamInfo {
 
 const nanosPerMs = 1e6;
 const notFound = 404;
-/** "insufficient resources", "replicas > 1 not supported in non-clustered mode", "no suitable peers for placement". */
-const tooFewServers = new Set([10023, 10074, 10005]);
+/** "replicas > 1 not supported in non-clustered mode", "no suitable peers for placement". */
+const tooFewServers = new Set([insufficientResources, 10074, 10005]);
+/** A leader that was just elected may have to apply what it has stored, and looks older than it is until then. */
+const proofs = 4;
+const proofMs = 500;
+const oldestAtOnce = 16;
 
 /** The stream of one durable namespace: made and kept as the settings say, and asked about what it holds. */
 export class NatsStream {
@@ -49,17 +64,15 @@ export class NatsStream {
   }
 
   /**
-   * Creates the stream, or updates it to the settings. With fewer servers than `replicas` a new one is made with a single copy.
+   * Creates the stream, or updates it to the settings; what else an operator has set stays. With fewer servers than `replicas` a new one is made
+   * with a single copy, and gets the others at a later start when there are enough.
    * @throws BrokerError `unavailable`, JetStreamError
    */
   async ensure(replicas: number): Promise<StreamState> {
     const existing = await this.#find();
-    if (existing === undefined) return this.#create(replicas);
-    const wanted: Record<string, unknown> = this.#config(existing.config['num_replicas'] as number);
-    const changed = Object.keys(wanted).filter((key) => !isSame(wanted[key], existing.config[key]));
-    if (changed.length === 0) return toState(existing);
-    const config = { ...existing.config, ...wanted };
-    return toState(await this.#link.api<StreamInfo>(`STREAM.UPDATE.${this.name}`, config));
+    if (existing === undefined) return toState(await this.#withFewer(replicas, 1, (n) => this.#create(n)));
+    const has = Number(existing.config['num_replicas']);
+    return toState(await this.#withFewer(Math.max(has, replicas), has, (n) => this.#update(existing, n)));
   }
 
   /** @param filter counts the stored messages of its subjects */
@@ -68,12 +81,37 @@ export class NatsStream {
     return toState(await this.#link.api<StreamInfo>(`STREAM.INFO.${this.name}`, request));
   }
 
+  markOf({ lastSeq, lastTime }: StreamState): StreamMark {
+    return { seq: lastSeq, time: lastTime };
+  }
+
+  /** Whether the stream, in this state, is one in which that message was stored; so too when it has been dropped since. */
+  async holds(state: StreamState, mark: StreamMark): Promise<boolean> {
+    if (mark.seq === 0) return true;
+    for (let proof = 1, { lastSeq } = state; lastSeq < mark.seq; proof++) {
+      if (proof > proofs) return false;
+      await new Promise((resolve) => setTimeout(resolve, proofMs));
+      ({ lastSeq } = await this.state());
+    }
+    const found = await this.#get({ seq: mark.seq });
+    return found === undefined || Date.parse(found.time) === mark.time;
+  }
+
   /** The sequence of the newest stored message that a filter matches, as the leader has it; 0 when there is none. */
   async newest(filters: readonly string[]): Promise<number> {
     const found = await Promise.all(
       filters.map((filter) => this.#get({ last_by_subj: this.#subjects.in(filter) })),
     );
-    return Math.max(...found);
+    return Math.max(...found.map((message) => message?.seq ?? 0));
+  }
+
+  /** The sequence of the first stored message of the namespace after `after`; 0 when there is none. */
+  async next(after: number): Promise<number> {
+    const filters = [this.namespace, `${this.namespace}.>`];
+    const found = await Promise.all(
+      filters.map((filter) => this.#get({ seq: after + 1, next_by_subj: this.#subjects.in(filter) })),
+    );
+    return found.reduce((first, m) => (m === undefined || (first > 0 && first < m.seq) ? first : m.seq), 0);
   }
 
   /**
@@ -83,24 +121,30 @@ export class NatsStream {
     const states = await Promise.all(filters.map((filter) => this.state(filter)));
     for (const state of states) {
       if (offset < state.firstSeq - 1 || offset > state.lastSeq) return false;
-      for (const [subject, count] of state.subjects) {
-        if (count < this.settings.historyMax) continue;
-        const oldest = await this.#get({ seq: 1, next_by_subj: subject });
-        if (oldest > offset) return false;
+      const full = [...state.subjects].filter(([, count]) => count >= this.settings.historyMax);
+      for (let i = 0; i < full.length; i += oldestAtOnce) {
+        const some = full.slice(i, i + oldestAtOnce);
+        const oldest = await Promise.all(
+          some.map(([subject]) => this.#get({ seq: 1, next_by_subj: subject })),
+        );
+        if (oldest.some((message) => (message?.seq ?? 0) > offset)) return false;
       }
     }
     return true;
   }
 
-  async #get(request: { last_by_subj: string } | { seq: number; next_by_subj: string }): Promise<number> {
+  /** Asks the leader, never a copy that may lag. */
+  async #get(
+    request: { seq: number; next_by_subj?: string } | { last_by_subj: string },
+  ): Promise<{ seq: number; time: string } | undefined> {
     try {
-      const { message } = await this.#link.api<{ message: { seq: number } }>(
+      const { message } = await this.#link.api<{ message: { seq: number; time: string } }>(
         `STREAM.MSG.GET.${this.name}`,
         request,
       );
-      return message.seq;
+      return message;
     } catch (error) {
-      if (error instanceof JetStreamError && error.status === notFound) return 0;
+      if (error instanceof JetStreamError && error.status === notFound) return undefined;
       throw error;
     }
   }
@@ -114,14 +158,28 @@ export class NatsStream {
     }
   }
 
-  async #create(replicas: number): Promise<StreamState> {
+  #create(replicas: number): Promise<StreamInfo> {
     const config = { ...this.#config(replicas), name: this.name, retention: 'limits', storage: 'file' };
+    return this.#link.api<StreamInfo>(`STREAM.CREATE.${this.name}`, config);
+  }
+
+  #update(existing: StreamInfo, replicas: number): Promise<StreamInfo> {
+    const wanted: Record<string, unknown> = this.#config(replicas);
+    const isAsWanted = Object.keys(wanted).every((key) => isSame(wanted[key], existing.config[key]));
+    if (isAsWanted) return Promise.resolve(existing);
+    return this.#link.api<StreamInfo>(`STREAM.UPDATE.${this.name}`, { ...existing.config, ...wanted });
+  }
+
+  async #withFewer(
+    replicas: number,
+    fewer: number,
+    make: (replicas: number) => Promise<StreamInfo>,
+  ): Promise<StreamInfo> {
     try {
-      return toState(await this.#link.api<StreamInfo>(`STREAM.CREATE.${this.name}`, config));
+      return await make(replicas);
     } catch (error) {
-      if (!(error instanceof JetStreamError) || replicas === 1 || !tooFewServers.has(error.number))
-        throw error;
-      return this.#create(1);
+      if (replicas === fewer || !isTooFewServers(error)) throw error;
+      return make(fewer);
     }
   }
 
@@ -147,11 +205,17 @@ export function exactTopicOf(filters: readonly string[]): string | undefined {
   return only === undefined || others.length > 0 || isPattern(only) ? undefined : only;
 }
 
+/** Whether more copies were wanted than there are servers for. */
+export function isTooFewServers(error: unknown): boolean {
+  return error instanceof JetStreamError && tooFewServers.has(error.number);
+}
+
 function toState({ created, state }: StreamInfo): StreamState {
   return {
     created,
     firstSeq: state.first_seq,
     lastSeq: state.last_seq,
+    lastTime: Date.parse(state.last_ts),
     messages: state.messages,
     bytes: state.bytes,
     subjects: new Map(Object.entries(state.subjects ?? {})),

@@ -3,6 +3,7 @@ import { createNatsBus } from '../../broker/bus-nats.js';
 import type { TopicBus } from '../../broker/bus.js';
 import type { Namespaces } from '../../broker/namespaces.js';
 import { NatsLink } from '../../broker/nats-link.js';
+import { natsServers } from '../support/servers/binaries.js';
 import { topicBusConformance } from '../conformance/topic-bus-suite.js';
 import { startNats, startNatsCluster, type NatsServers } from '../support/servers/nats-kit.js';
 
@@ -36,22 +37,24 @@ async function makeBuses(servers: NatsServers, namespaces: Namespaces, count: nu
   };
 }
 
-describe('one server', () => {
-  let servers: NatsServers;
-  beforeAll(async () => {
-    servers = await startNats();
+for (const { version } of natsServers()) {
+  describe(`one server ${version}`, () => {
+    let servers: NatsServers;
+    beforeAll(async () => {
+      servers = await startNats({ version });
+    });
+    afterAll(() => servers.stop());
+
+    topicBusConformance('NATS', { make: (namespaces) => makeBuses(servers, namespaces, 2) });
   });
-  afterAll(() => servers.stop());
 
-  topicBusConformance('NATS', { make: (namespaces) => makeBuses(servers, namespaces, 2) });
-});
+  describe(`three servers ${version}`, () => {
+    let servers: NatsServers;
+    beforeAll(async () => {
+      servers = await startNatsCluster(3, { version });
+    });
+    afterAll(() => servers.stop());
 
-describe('three servers', () => {
-  let servers: NatsServers;
-  beforeAll(async () => {
-    servers = await startNatsCluster(3);
+    topicBusConformance('NATS cluster', { make: (namespaces) => makeBuses(servers, namespaces, 3) });
   });
-  afterAll(() => servers.stop());
-
-  topicBusConformance('NATS cluster', { make: (namespaces) => makeBuses(servers, namespaces, 3) });
-});
+}
