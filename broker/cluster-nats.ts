@@ -35,11 +35,14 @@ export interface NatsCluster extends Cluster {
 const askMsMaxDefault = 3000;
 /** Nodes that meet a new one introduce themselves within this time, once for all that came meanwhile. */
 const introduceMsMax = 100;
+/** A node that has not been there for so long does not know yet whom to expect. Shorter than `NatsCommands` takes to find an answer slow. */
+const newcomerMs = 200;
 const ignoredLogMs = 10_000;
 
 /**
  * The cluster over NATS: `<prefix>.nodes` carries a beacon per node each two seconds and its goodbye, `<prefix>.node.<id>` the commands to one node,
- * `<prefix>.nodes.ask` those to all.
+ * `<prefix>.nodes.ask` those to all. Somebody else who subscribes to `<prefix>.node.>` (a monitor, say) counts as a listener for every node: then one that
+ * has crashed is found out by its silence only.
  */
 export function createNatsCluster(options: NatsClusterOptions): NatsCluster {
   return new NatsClusterEngine(options);
@@ -134,8 +137,7 @@ class NatsClusterEngine implements NatsCluster {
   async askAll(command: unknown, timeoutMs: number): Promise<readonly unknown[]> {
     const handle = this.#running();
     if (!this.#options.link.connected) throw unavailable('NATS is out of reach');
-    // A node that has just started does not know yet whom to expect.
-    const isNew = this.#now() - this.#startedAt < this.#beaconMs;
+    const isNew = (): boolean => this.#now() - this.#startedAt < newcomerMs;
     const [own, others] = await Promise.all([
       handle(command).then(
         (answer) => [answer],
@@ -144,7 +146,7 @@ class NatsClusterEngine implements NatsCluster {
       this.#commands.askAll(
         command,
         timeoutMs,
-        (answered) => !isNew && this.#table.living().every(({ id }) => answered.has(id)),
+        (answered) => !isNew() && this.#table.living().every(({ id }) => answered.has(id)),
         (answered) => this.#findGone(answered),
       ),
     ]);
