@@ -1,7 +1,7 @@
 // Builds dist/ from nothing: compiles the sources, copies what is not TypeScript beside the code that reads it, and
 // makes the command line runnable. Runs by itself after `npm ci` and at the first `npx topicast` (the `prepare` script).
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
+const sourceFolders = ['protocol', 'broker', 'node', 'client', 'bench'];
 /** What is read at run time from beside the compiled code: the same path in the sources and in dist/. */
 const assetFolders = ['broker/lua', 'node/console', 'bench/data'];
 
@@ -34,7 +35,27 @@ function makeRunnable(outDir) {
   if (existsSync(main)) chmodSync(main, 0o755);
 }
 
+/**
+ * Whether dist/ is newer than everything that it is made of. `npx topicast` runs `prepare` at its first call in a checkout, because npm takes
+ * the folder for a package to install; building again would cost half a minute there.
+ */
+function isCurrent() {
+  const main = join(dist, 'node/main.js');
+  if (!existsSync(main)) return false;
+  const builtAt = statSync(main).mtimeMs;
+  const inputs = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts', ...sourceFolders];
+  return inputs.every((name) => newestChange(join(root, name)) < builtAt);
+}
+
+function newestChange(path) {
+  if (!existsSync(path)) return 0;
+  const stat = statSync(path);
+  if (!stat.isDirectory()) return stat.mtimeMs;
+  return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newestChange(join(path, name))));
+}
+
 // Made aside and swapped in, so that a node that runs from dist/ keeps its files, and a failed build changes nothing.
+if (process.argv.includes('--if-stale') && isCurrent()) process.exit();
 const staging = join(root, `.build-${process.pid}`);
 try {
   mkdirSync(staging);
