@@ -5,6 +5,7 @@ import { Exchange } from './http-exchange.js';
 import { refuse } from './http-input.js';
 import { sendPreflight } from './http-io.js';
 import { publishBatch, publishOne } from './http-publish.js';
+import { headerBlockTooLarge, isHeaderBlockTooLarge } from './header-block.js';
 import type { HttpServices } from './http-services.js';
 import { topicHistory, topicInfo, topicSubscribers } from './http-topics.js';
 import {
@@ -66,6 +67,9 @@ function serveRoute(app: TemplatedApp, pattern: string, route: Route, services: 
   const methods = allowedMethods(route);
   const serve = (handler: Handler) => (res: HttpResponse, req: HttpRequest) => {
     const exchange = exchangeOf(res, req, pattern, services);
+    if (isHeaderBlockTooLarge(req, services.config.limits.headerBytesMax)) {
+      return exchange.error(431, 'header_too_large', headerBlockTooLarge);
+    }
     if (route.anySite === true || isAllowedSite(exchange, services)) run(handler, exchange, services);
   };
   if (route.GET !== undefined) app.get(pattern, serve(route.GET));

@@ -4,7 +4,12 @@ import type { HttpResponse } from './uws.js';
 
 /** Codes of error bodies: those of the protocol, and those that only HTTP needs. */
 export type HttpErrorCode =
-  ErrorCode | 'unauthorized' | 'not_found' | 'method_not_allowed' | 'unsupported_media_type';
+  | ErrorCode
+  | 'header_too_large'
+  | 'unauthorized'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'unsupported_media_type';
 
 export type HttpHeader = readonly [name: string, value: string];
 

@@ -5,6 +5,7 @@ import type { Connections } from './connections.js';
 import type { FrameHandler } from './frame-handler.js';
 import type { Handshake, HandshakeOutcome, HandshakeRequest } from './handshake.js';
 import { sendError } from './http-io.js';
+import { headerBlockTooLarge, isHeaderBlockTooLarge } from './header-block.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
 import type { Session } from './session.js';
@@ -87,7 +88,11 @@ function upgrade(
   context: us_socket_context_t,
   options: WsEdgeOptions,
 ): void {
-  const { handshake, log, metrics } = options;
+  const { handshake, limits, log, metrics } = options;
+  if (isHeaderBlockTooLarge(req, limits.headerBytesMax)) {
+    metrics.countRefused(431);
+    return sendError(res, 431, 'header_too_large', headerBlockTooLarge);
+  }
   // Everything of the request has to be read now: it is gone after the first await.
   const request = readHandshake(req, req.getHeader('sec-websocket-protocol'));
   const key = req.getHeader('sec-websocket-key');

@@ -202,7 +202,19 @@ describe('the header block', () => {
     expect(await line.answer()).toMatch(/^HTTP\/1\.1 101 /);
   });
 
-  // What comes whole in one read is judged after it was read; what has to be kept until the rest comes is bounded.
+  // µWS itself lets a block through that comes whole in one read.
+  test.each([limit + 64, 2 * limit])('of %i bytes at once is refused', async (bytes) => {
+    const line = await RawLine.open(node.port);
+    line.write(headerBlock(bytes));
+    expect(await line.answer()).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  test('is the same bound for the other routes', async () => {
+    const ask = (bytes: number) => fetch(`${node.url}/healthz`, { headers: { filler: 'x'.repeat(bytes) } });
+    expect((await ask(limit - 400)).status).toBe(200);
+    expect((await ask(limit)).status).toBe(431);
+  });
+
   test.each([limit + 64, 4 * limit])('of %i bytes that is not at its end is refused', async (bytes) => {
     const line = await RawLine.open(node.port);
     line.write(headerBlock(bytes).slice(0, -2));
