@@ -3,6 +3,7 @@ import { writeLine, type CliIo } from './cli/io.js';
 import { startNode } from './compose.js';
 import { ConfigError, loadConfig, printableConfig, type Config } from './config.js';
 import { createLogger } from './log.js';
+import { startWorkers } from './workers.js';
 
 /**
  * Runs a node until a stop signal, then drains it. Standard output gets one line, when the node listens.
@@ -17,7 +18,7 @@ export async function serve(flags: Readonly<Record<string, unknown>>, io: CliIo)
   }
   const log = createLogger(config.logLevel);
   const stopped = new Promise<void>((resolve) => io.onStopSignal(resolve));
-  const node = await startNode(config, log);
+  const node = config.workers > 1 ? await startWorkers(config, log) : await startNode(config, log);
   if (!config.authConfigured) {
     const who = config.insecure
       ? 'anybody who reaches this node has all rights'
