@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { unavailable } from './errors.js';
@@ -47,6 +48,8 @@ export class RedisLink {
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
+    // Every call that waits to be retried listens.
+    setMaxListeners(0, this.#closing.signal);
     this.#commandMs = options.commandMsMax ?? commandMsMaxDefault;
     this.#retryMs = options.retryMsMax ?? retryMsMaxDefault;
   }

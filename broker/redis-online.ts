@@ -32,21 +32,22 @@ export class OnlineList {
   }
 
   /** One command a shard. GT: of two devices that write at once, the later score holds whatever the order of arrival. */
-  async add(userIds: readonly string[], until: number): Promise<void> {
-    const shards = [...groupBy(userIds, onlineShardOf)];
+  async add(users: Iterable<readonly [userId: string, until: number]>): Promise<void> {
+    const shards = [...groupBy(users, ([userId]) => onlineShardOf(userId))];
     await Promise.all(
-      shards.map(([shard, users]) =>
-        this.#link.call('zadd', this.#key(shard), 'GT', ...users.flatMap((userId) => [until, userId])),
-      ),
+      shards.map(([shard, entries]) => {
+        const args = entries.flatMap(([userId, until]) => [until, userId]);
+        return this.#link.call('zadd', this.#key(shard), 'GT', ...args);
+      }),
     );
   }
 
   /** Drops those whose time is over from the shards of these users. */
-  async trim(userIds: readonly string[]): Promise<void> {
+  async trim(userIds: Iterable<string>): Promise<void> {
     const now = this.#shared.now();
-    const shards = [...new Set(userIds.map(onlineShardOf))];
+    const shards = new Set([...userIds].map(onlineShardOf));
     await Promise.all(
-      shards.map((shard) => this.#link.call('zremrangebyscore', this.#key(shard), '-inf', now)),
+      [...shards].map((shard) => this.#link.call('zremrangebyscore', this.#key(shard), '-inf', now)),
     );
   }
 

@@ -4,12 +4,29 @@ import { sessionTtlSec, type DirectMessage, type SessionRecord } from './session
 
 /**
  * The text of values in Redis. Readers take any JSON object that has what they need, ignore other members, and answer
- * undefined for all else. Each text starts with `until`, where the scripts look for it.
+ * undefined for all else. A text that has `until` (ms since the Unix epoch) starts with it, where the scripts look for it first.
  */
 
-/** @param until ms since the Unix epoch */
+const ttlMs = sessionTtlSec * 1000;
+/** A session whose last frame is no older lives for its TTL from then on, which the text says already. */
+const freshMs = 60_000;
+
+/**
+ * Until when a session lives that is written now, ms since the Unix epoch: for a TTL, at most a minute less. Mostly that follows from `active`
+ * and need not be stored, which keeps values below the 64 bytes up to which Redis stores small hashes compactly.
+ */
+export function livesUntil({ active }: SessionRecord, now: number): number {
+  return (Math.abs(now - active) <= freshMs ? active : now) + ttlMs;
+}
+
+/** @param until as `livesUntil` told */
 export function writeSession({ login, active, device }: SessionRecord, until: number): string {
-  return JSON.stringify({ until, login, active, ...(device === undefined ? {} : { device }) });
+  return JSON.stringify({
+    ...(until === active + ttlMs ? {} : { until }),
+    login,
+    active,
+    ...(device === undefined ? {} : { device }),
+  });
 }
 
 export interface StoredSession {
@@ -24,7 +41,7 @@ export function readSession(userId: string, id: string, text: string): StoredSes
   const { login, active, device, until } = value;
   if (typeof login !== 'number' || typeof active !== 'number') return undefined;
   const record = { userId, id, login, active, ...(typeof device === 'string' ? { device } : {}) };
-  return { record, until: typeof until === 'number' ? until : active + sessionTtlSec * 1000 };
+  return { record, until: typeof until === 'number' ? until : active + ttlMs };
 }
 
 /** What stands after the head of a queued message, which the script writes: `"json":…}`, untouched, or `"msgpack":"<base64>"}`. */

@@ -1,7 +1,7 @@
 import { groupBy } from './group-by.js';
 import { OnlineList } from './redis-online.js';
 import type { RedisLink } from './redis-link.js';
-import { listOf, numberOf, pairsOf, writeSession } from './redis-records.js';
+import { listOf, livesUntil, numberOf, pairsOf, writeSession } from './redis-records.js';
 import type { RedisUserKeys } from './redis-user-keys.js';
 import {
   sessionTtlSec,
@@ -39,10 +39,10 @@ class RedisSessions implements SessionStore {
   /** Two commands on two keys at once: one round trip. */
   async register(session: SessionRecord): Promise<Registration> {
     const { userId, id } = session;
-    const until = this.#until();
+    const until = livesUntil(session, this.#shared.now());
     const [reply] = await Promise.all([
       this.#link.script('register', this.#keysOf(userId), [sessionTtlSec, id, writeSession(session, until)]),
-      this.#online.add([userId], until),
+      this.#online.add([[userId, until]]),
     ]);
     const [now, newest, messages] = listOf(reply);
     this.#shared.learnClock(numberOf(now));
@@ -53,18 +53,20 @@ class RedisSessions implements SessionStore {
   }
 
   async refresh(sessions: readonly SessionRecord[]): Promise<Map<string, number>> {
-    const until = this.#until();
     const users = [...groupBy(sessions, (session) => session.userId)];
     const newest = new Map<string, number>();
+    const online = new Map<string, number>();
     for (let i = 0; i < users.length; i += refreshedAtOnce) {
       await Promise.all(
         users.slice(i, i + refreshedAtOnce).map(async ([userId, own]) => {
-          newest.set(userId, await this.#refreshUser(userId, own, until));
+          const refreshed = await this.#refreshUser(userId, own);
+          newest.set(userId, refreshed.newest);
+          online.set(userId, refreshed.until);
         }),
       );
     }
-    await this.#online.add([...newest.keys()], until);
-    await this.#online.trim([...newest.keys()]);
+    await this.#online.add(online);
+    await this.#online.trim(online.keys());
     return newest;
   }
 
@@ -93,19 +95,21 @@ class RedisSessions implements SessionStore {
     // The link belongs to whoever opened it; records go by themselves.
   }
 
-  async #refreshUser(userId: string, own: readonly SessionRecord[], until: number): Promise<number> {
-    const texts = own.flatMap((session) => [session.id, writeSession(session, until)]);
+  /** Answers the user's newest direct id, and the longest that one of the sessions lives. */
+  async #refreshUser(
+    userId: string,
+    own: readonly SessionRecord[],
+  ): Promise<{ newest: number; until: number }> {
+    const writtenAt = this.#shared.now();
+    const untils = own.map((session) => livesUntil(session, writtenAt));
+    const texts = own.flatMap((session, i) => [session.id, writeSession(session, untils[i]!)]);
     const reply = await this.#link.script('refresh', this.#keysOf(userId), [sessionTtlSec, ...texts]);
     const [now, newest] = listOf(reply);
     this.#shared.learnClock(numberOf(now));
-    return numberOf(newest);
+    return { newest: numberOf(newest), until: Math.max(...untils) };
   }
 
   #keysOf(userId: string): string[] {
     return [this.#shared.keys.session(userId), this.#shared.keys.queue(userId)];
-  }
-
-  #until(): number {
-    return this.#shared.now() + sessionTtlSec * 1000;
   }
 }

@@ -1,7 +1,7 @@
 -- Stands in front of every script; runs nothing by itself.
 --
--- Values are JSON text that starts with {"until":<ms since the Unix epoch>, so that their expiry is found without parsing all of
--- it; what others wrote is parsed. A value that does not parse is left alone, always.
+-- Values are JSON text. Messages, and sessions if need be, start with {"until":<ms since the Unix epoch>, so that their expiry is found
+-- without parsing all of it; other text is parsed. A value that does not parse is left alone, always.
 
 local sessionFields = { ['until'] = true, login = true, active = true, device = true }
 
