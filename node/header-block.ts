@@ -6,7 +6,9 @@ import type { HttpRequest } from './uws.js';
  */
 export function isHeaderBlockTooLarge(req: HttpRequest, bytesMax: number): boolean {
   // `GET  HTTP/1.1`, `?`, line ends: near enough, and never below the true size by more than a few bytes.
-  let bytes = req.getMethod().length + req.getUrl().length + req.getQuery().length + 16;
+  // Undefined without a `?`, whatever its type says.
+  const query = (req.getQuery() as string | undefined) ?? '';
+  let bytes = req.getMethod().length + req.getUrl().length + query.length + 16;
   req.forEach((name, value) => {
     bytes += name.length + value.length + 4;
   });
