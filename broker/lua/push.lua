@@ -61,7 +61,9 @@ if isFull() then
 end
 
 local newest = newestOf(queue)
-local id = math.max(newest + 1, now)
+local time = redis.call('TIME')
+-- In microseconds, so that no rate of pushes runs ahead of the clock.
+local id = math.max(newest + 1, tonumber(time[1]) * 1000000 + tonumber(time[2]))
 local over = now + tonumber(ARGV[1])
 local nextExpiry = tonumber(redis.call('HGET', queue, 'nextExpiry')) or over
 local name = string.format('%.0f', id)
