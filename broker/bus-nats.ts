@@ -14,11 +14,11 @@ import type {
 import { BrokerError, unavailable } from './errors.js';
 import type { Namespaces } from './namespaces.js';
 import { decodeBody, encodeBody, encodeHeaders } from './nats-body.js';
-import { NatsDurable } from './nats-durable.js';
+import { auditGraceMs, NatsDurable } from './nats-durable.js';
 import { NatsEpochs } from './nats-epochs.js';
 import { JetStreamError, type NatsLink } from './nats-link.js';
 import { NatsLive } from './nats-live.js';
-import { NatsPublisher, UnknownOutcome, type PublishAck } from './nats-publisher.js';
+import { NatsPublisher, StillStoring, UnknownOutcome, type PublishAck } from './nats-publisher.js';
 import { NatsReader } from './nats-reader.js';
 import { isTooFewServers, NatsStream } from './nats-stream.js';
 import { createSubjects, type Subjects } from './nats-subjects.js';
@@ -91,7 +91,9 @@ class NatsBus implements TopicBus {
     }
     this.#handler = handler;
     this.#link.watch((connected) => this.#onConnected(connected));
-    this.#auditTimer = setInterval(() => this.#auditAll(), this.#options.auditSec * 1000).unref();
+    // What an audit waits for before it looks belongs to the time within which a loss is found.
+    const auditMs = this.#options.auditSec * 1000 - auditGraceMs;
+    this.#auditTimer = setInterval(() => this.#auditAll(), auditMs).unref();
   }
 
   async open(interest: Interest): Promise<OpenedHead | undefined> {
@@ -196,18 +198,28 @@ class NatsBus implements TopicBus {
   }
 
   /** A publish whose outcome is unknown is tried once more when its id makes that safe. */
-  async #store(
-    ...[subject, body, headers, hasId]: [...Parameters<NatsPublisher['publish']>, boolean]
-  ): Promise<PublishAck> {
+  async #store(...[subject, body, headers, hasId]: [...PublishArguments, boolean]): Promise<PublishAck> {
     try {
-      return await this.#publisher.publish(subject, body, headers);
+      return await this.#storeOnce(subject, body, headers);
     } catch (error) {
       if (!(error instanceof UnknownOutcome)) throw error;
-      if (hasId && this.connected) return this.#publisher.publish(subject, body, headers);
+      if (hasId && this.connected) return this.#storeOnce(subject, body, headers);
       throw unavailable(
         'it is not known whether the message was stored; retry with an id, the same each time',
         error,
       );
+    }
+  }
+
+  /** Waits while the same id is being stored for somebody else: then it is a duplicate, whose place is known. */
+  async #storeOnce(...message: PublishArguments): Promise<PublishAck> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#publisher.publish(...message);
+      } catch (error) {
+        if (!(error instanceof StillStoring) || attempt >= stillStoringMax || !this.connected) throw error;
+        await new Promise((resolve) => setTimeout(resolve, stillStoringMs));
+      }
     }
   }
 
@@ -259,7 +271,12 @@ class NatsBus implements TopicBus {
   }
 }
 
+type PublishArguments = Parameters<NatsPublisher['publish']>;
+
 const catchUpRetryMs = 500;
+/** How often, and after which pause, a message is offered again whose id is being stored. */
+const stillStoringMax = 100;
+const stillStoringMs = 20;
 /** How long a start waits for streams that have no leader yet. */
 const startMsMax = 30_000;
 const startAgainMs = 500;

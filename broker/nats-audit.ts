@@ -45,8 +45,8 @@ export async function findBehind<T extends AuditedInterest>(
     : await askNewest(stream, interests);
   const behind = (): typeof newest =>
     newest.filter(([interest, offset]) => offset > interest.delivered && isOpen(interest));
-  // What is the newest now may have been stored just now.
-  if (behind().length > 0) await pause(graceMs);
+  // What came after the state was asked may have been stored just now.
+  if (behind().some(([, offset]) => offset > state.lastSeq)) await pause(graceMs);
   return behind();
 }
 

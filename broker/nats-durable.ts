@@ -32,7 +32,7 @@ interface DurableInterest extends AuditedInterest {
 }
 
 /** What was stored a moment ago is still on its way here. */
-const auditGraceMs = 500;
+export const auditGraceMs = 500;
 
 /** One durable namespace on this node: what it hosts of the stream, how that is fed, and the audit that nothing is missing. */
 export class NatsDurable {

@@ -16,6 +16,14 @@ export class UnknownOutcome extends BrokerError {
   }
 }
 
+/** The same id is being stored at this moment; whether it will be is known soon. */
+export class StillStoring extends BrokerError {
+  constructor() {
+    super('unavailable', 'a message with the same id is being stored');
+    this.name = 'StillStoring';
+  }
+}
+
 interface Waiting {
   readonly resolve: (ack: PublishAck) => void;
   readonly reject: (error: BrokerError) => void;
@@ -23,6 +31,8 @@ interface Waiting {
 }
 
 const sweepMs = 250;
+/** The server's number for "duplicate message id is in process". */
+const duplicateInProcess = 10158;
 
 /**
  * Publishes to streams and waits for their acknowledgements on one subscription of its own. A publish costs one entry in a map: no request
@@ -103,12 +113,13 @@ export class NatsPublisher {
 }
 
 function parseAck(text: string): PublishAck | BrokerError {
-  let ack: { seq?: number; duplicate?: boolean; error?: { code: number; description?: string } };
+  let ack: { seq?: number; duplicate?: boolean; error?: { err_code?: number; description?: string } };
   try {
     ack = JSON.parse(text) as typeof ack;
   } catch (error) {
     return unavailable('the stream answered with something else than JSON', error);
   }
+  if (ack.error?.err_code === duplicateInProcess) return new StillStoring();
   if (ack.error !== undefined) {
     return unavailable(`the stream refused: ${ack.error.description ?? 'unknown'}`);
   }

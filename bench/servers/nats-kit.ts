@@ -17,6 +17,8 @@ export interface NatsNode {
   readonly port: number;
   /** `http://127.0.0.1:PORT`, where `/varz`, `/connz` and `/jsz` are. */
   readonly monitor: string;
+  /** The folder of its streams. */
+  readonly store: string;
   readonly process: ServerProcess;
 }
 
@@ -149,6 +151,7 @@ class MutableNode implements NatsNode {
   readonly name: string;
   readonly port: number;
   readonly monitor: string;
+  readonly store: string;
   process: ServerProcess;
   readonly #path: string;
   readonly #folder: string;
@@ -161,7 +164,8 @@ class MutableNode implements NatsNode {
     this.#path = path;
     this.#folder = folder;
     this.#configFile = join(folder, `${place.name}.conf`);
-    writeFileSync(this.#configFile, configText(place, join(folder, place.name), settings));
+    this.store = join(folder, place.name);
+    writeFileSync(this.#configFile, configText(place, this.store, settings));
     this.process = this.start();
   }
 
