@@ -23,6 +23,8 @@ export interface ChannelsOptions {
   readonly counters: Pick<Counters, 'gapsRepaired' | 'gapsLost' | 'bodiesDropped'>;
   /** The stream of a namespace was replaced: sessions have to be told. */
   readonly onEpoch: (namespace: string, head: Position) => void;
+  /** NATS is back: what other nodes said meanwhile was not heard. */
+  readonly onBack?: () => void;
 }
 
 const backoffMsMax = 2000;
@@ -114,6 +116,7 @@ export class Channels implements BusHandler {
 
   onConnected(connected: boolean): void {
     this.#options.log.warn(connected ? 'NATS is back' : 'NATS is out of reach');
+    if (connected) this.#options.onBack?.();
   }
 
   #create(key: string, filters: readonly string[]): Channel {

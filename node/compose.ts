@@ -155,6 +155,7 @@ function assemble(
     log,
     counters,
     onEpoch: (namespace, head) => connections.restart(namespace, head),
+    onBack: () => heartbeat.refreshSoon(),
   });
   const subscriptions = new Subscriptions(channels, bus, limits);
   const publisher = new Publisher({
@@ -202,7 +203,14 @@ function assemble(
     accepts: () =>
       !state.draining && (config.connectionsMax === 0 || connections.size < config.connectionsMax),
   });
-  const heartbeat = new Heartbeat({ connections, store, direct, ...pickTimes(config), log, counters });
+  const heartbeat: Heartbeat = new Heartbeat({
+    connections,
+    store,
+    direct,
+    ...pickTimes(config),
+    log,
+    counters,
+  });
   registerGauges(metrics, connections, channels);
   serveWebSockets(app, { handshake, connections, frames, topics, limits, metrics, log });
   serveHttp(app, {
