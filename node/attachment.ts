@@ -185,7 +185,8 @@ export class Attachment {
     if (floor !== undefined) feed.advance(floor);
     if (offset <= feed.last) return true;
     const head = await this.#read(() => this.channel.source.head(this.channel.filters));
-    if (head?.epoch !== epoch || offset > head.offset) return false;
+    // The feed may have gone over to a new stream meanwhile, which need not ever get that far.
+    if (head?.epoch !== epoch || feed.epoch !== epoch || offset > head.offset) return false;
     await feed.reached(offset);
     return !this.ended();
   }
@@ -193,7 +194,7 @@ export class Attachment {
   async #locateLast(feed: Feed, filter: string, count: number): Promise<number> {
     const page = await this.#read(() => this.channel.source.latest([filter], count));
     const first = page?.messages[0];
-    if (first === undefined || first.offset > feed.last) return feed.last;
+    if (first === undefined || page?.epoch !== feed.epoch || first.offset > feed.last) return feed.last;
     return first.offset - 1;
   }
 
