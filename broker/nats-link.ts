@@ -12,6 +12,7 @@ import {
 import { unavailable } from './errors.js';
 
 export interface NatsSettings {
+  /** `nats://host:port`, with `user:password@` or `token@` before the host if wanted, which then goes for all. */
   readonly servers: readonly string[];
   /** Shown by the server's monitoring, so that an operator finds the node behind a connection. */
   readonly name: string;
@@ -145,7 +146,10 @@ export class NatsLink {
 
 function connectionOptions({ creds, name, servers, tlsCa }: NatsSettings): ConnectionOptions {
   return {
-    servers: [...servers],
+    servers: servers.map((server) =>
+      server.replace(userInfo, (_, scheme: string | undefined) => scheme ?? ''),
+    ),
+    ...loginIn(servers),
     name,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
@@ -161,4 +165,15 @@ function connectionOptions({ creds, name, servers, tlsCa }: NatsSettings): Conne
     }),
     ...(tlsCa !== undefined && { tls: { caFile: tlsCa } }),
   };
+}
+
+const userInfo = /^([a-z]+:\/\/)?[^/@]+@/i;
+
+/** The client ignores what stands before the host, where everybody writes it. */
+function loginIn(servers: readonly string[]): Pick<ConnectionOptions, 'user' | 'pass' | 'token'> {
+  const login = servers.map((server) => /^(?:[a-z]+:\/\/)?([^/@]+)@/i.exec(server)?.[1]).find(Boolean);
+  if (login === undefined) return {};
+  const [name = '', ...rest] = login.split(':');
+  const decoded = decodeURIComponent(name);
+  return rest.length === 0 ? { token: decoded } : { user: decoded, pass: decodeURIComponent(rest.join(':')) };
 }
