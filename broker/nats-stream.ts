@@ -28,6 +28,8 @@ export interface StreamMark {
 interface StreamInfo {
   readonly config: Record<string, unknown>;
   readonly created: string;
+  /** Its name is missing on a server that stands alone. */
+  readonly cluster?: { readonly name?: string };
   readonly state: {
     first_seq: number;
     last_seq: number;
@@ -72,6 +74,8 @@ export class NatsStream {
     const existing = await this.#find();
     if (existing === undefined) return toState(await this.#withFewer(replicas, 1, (n) => this.#create(n)));
     const has = Number(existing.config['num_replicas']);
+    // A server that stands alone may accept any number, and keep one copy all the same.
+    if (existing.cluster?.name === undefined) return toState(await this.#update(existing, has));
     return toState(await this.#withFewer(Math.max(has, replicas), has, (n) => this.#update(existing, n)));
   }
 

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createNamespaces, type NamespaceSettings } from '../../broker/namespaces.js';
+import { NatsLink } from '../../broker/nats-link.js';
+import { NatsPublisher, UnknownOutcome } from '../../broker/nats-publisher.js';
+import { freshPrefix, item, startTestNode, type TestNode } from '../support/nats-bus.js';
+import { startNatsProxy } from '../support/proxy.js';
+import { startNats, type NatsServers } from '../support/servers/nats-kit.js';
+
+interface Info {
+  readonly config: Record<string, unknown>;
+}
+
+let servers: NatsServers;
+beforeAll(async () => {
+  servers = await startNats();
+});
+afterAll(() => servers.stop());
+
+function start(prefix: string, settings: Partial<NamespaceSettings> = {}): Promise<TestNode> {
+  return startTestNode({
+    servers: servers.urls,
+    prefix,
+    namespaces: createNamespaces({ item: { ...item, ...settings } }),
+  });
+}
+
+it('brings a stream to changed settings at the next start, and keeps what an operator has set', async () => {
+  const prefix = freshPrefix();
+  const first = await start(prefix, { historyMax: 10, historySec: 3600 });
+  const info = `STREAM.INFO.${prefix}_item`;
+  const { config } = await first.link.api<Info>(info);
+  // On one server there is one copy, though three are wanted.
+  expect(config).toMatchObject({ max_msgs_per_subject: 10, max_age: 3600e9, num_replicas: 1 });
+  const changed = { ...config, max_bytes: 12_345_678, description: 'of the operator' };
+  await first.link.api(`STREAM.UPDATE.${prefix}_item`, changed);
+  const { epoch } = await first.store('item.1', 1);
+  await first.stop();
+  const second = await start(prefix, { historyMax: 5, historySec: 60 });
+  expect((await second.link.api<Info>(info)).config).toMatchObject({
+    max_msgs_per_subject: 5,
+    max_age: 60e9,
+    duplicate_window: 60e9,
+    max_bytes: 12_345_678,
+    description: 'of the operator',
+    num_replicas: 1,
+  });
+  expect((await second.store('item.1', 2)).epoch).toBe(epoch);
+  await second.stop();
+});
+
+it('publishes for less than the client does', async () => {
+  const node = await start(freshPrefix());
+  const subject = `${freshPrefix()}.in.item.1`;
+  await node.link.api('STREAM.CREATE.cost', {
+    name: 'cost',
+    subjects: [subject],
+    storage: 'memory',
+    num_replicas: 1,
+  });
+  const publisher = new NatsPublisher(node.link, expect.fail);
+  const js = node.link.nc.jetstream();
+  const count = 5000;
+  const cost = async (publish: () => Promise<unknown>): Promise<number> => {
+    const since = process.cpuUsage();
+    for (let i = 0; i < count; i += 500) await Promise.all(Array.from({ length: 500 }, publish));
+    const { system, user } = process.cpuUsage(since);
+    return (system + user) / count;
+  };
+  const ours = (): Promise<unknown> => publisher.publish(subject, '{"price":1}', undefined);
+  const theirs = (): Promise<unknown> => js.publish(subject, '{"price":1}');
+  await cost(ours);
+  await cost(theirs);
+  const [a, b] = [await cost(ours), await cost(theirs)];
+  console.log(
+    `CPU a publish: ${a.toFixed(1)} µs, js.publish ${b.toFixed(1)} µs, ratio ${(b / a).toFixed(1)}`,
+  );
+  expect((await node.link.api<{ state: { messages: number } }>('STREAM.INFO.cost')).state.messages).toBe(
+    4 * count,
+  );
+  publisher.stop();
+  await node.stop();
+});
+
+it('says what became of a publish that nobody acknowledges', async () => {
+  const proxy = await startNatsProxy(servers.urls[0]!);
+  const link = await NatsLink.open({ servers: [proxy.url], name: 'test' });
+  const publisher = new NatsPublisher(link, expect.fail, 300);
+  link.watch((connected) => {
+    if (!connected) publisher.onDisconnected();
+  });
+  // Nobody listens: not stored.
+  const nobody = await publisher.publish('nobody', '1', undefined).catch((error: unknown) => error);
+  expect(nobody).toMatchObject({ code: 'unavailable' });
+  expect(nobody).not.toBeInstanceOf(UnknownOutcome);
+  // Somebody listens and does not answer, as a stream that has lost its quorum.
+  link.nc.subscribe('mute', { callback: () => undefined });
+  await expect(publisher.publish('mute', '1', undefined)).rejects.toBeInstanceOf(UnknownOutcome);
+  const inFlight = publisher.publish('mute', '1', undefined);
+  proxy.cut();
+  await expect(inFlight).rejects.toThrow('was lost before');
+  publisher.stop();
+  await link.close();
+  await proxy.close();
+});
+
+it('answers a publish whose acknowledgement was lost with the place where it was stored', async () => {
+  const proxy = await startNatsProxy(servers.urls[0]!);
+  const prefix = freshPrefix();
+  const node = await startTestNode({ servers: [proxy.url], prefix });
+  const before = proxy.dropped;
+  proxy.drop = (subject) => /^_INBOX\.\w+\.\d+$/.test(subject) && proxy.dropped === before;
+  const published = await node.store('item.1', 1, 'id');
+  expect(proxy.dropped).toBe(before + 1);
+  expect(published).toMatchObject({ offset: 1, duplicate: true });
+  await node.stop();
+  await proxy.close();
+});
