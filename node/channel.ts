@@ -41,6 +41,10 @@ export class Channel {
   jsonCount = 0;
   msgpackCount = 0;
   readonly streams = new Set<StreamOutlet>();
+  /** Messages handed on to its sessions so far, and what `hot-topics.ts` last made of that. */
+  messages = 0;
+  sampledMessages = 0;
+  messagesPerSec = 0;
   /** Attachments that hold it; managed by the registry. */
   holders = 0;
   lingerTimer: NodeJS.Timeout | undefined;

@@ -55,6 +55,10 @@ export class Channels implements BusHandler {
     return this.#channels.size;
   }
 
+  all(): Iterable<Channel> {
+    return this.#channels.values();
+  }
+
   /** The channel of these filters (one topic, or sorted patterns), opened when it is not yet. Each call needs a `release`. */
   acquire(key: string, filters: readonly string[]): Channel {
     let channel = this.#channels.get(key);

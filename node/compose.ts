@@ -15,10 +15,12 @@ import { FrameHandler } from './frame-handler.js';
 import { Handshake } from './handshake.js';
 import { Heartbeat } from './heartbeat.js';
 import { serveHttp } from './http-api.js';
+import { HotTopics } from './hot-topics.js';
 import { listen } from './listen.js';
 import type { Logger } from './log.js';
 import { createMetrics, type Metrics } from './metrics.js';
 import { startMetricsServer } from './metrics-server.js';
+import { nodeStats } from './node-stats.js';
 import { PeerService } from './peer-service.js';
 import { Peers } from './peers.js';
 import { Publisher } from './publisher.js';
@@ -233,7 +235,16 @@ function assemble(
     isReady: () => !state.draining && bus.connected,
     isDraining: () => state.draining,
   });
-  const peerService = new PeerService({ connections, subscriptions, channels, direct, authenticator, log });
+  const hotTopics = new HotTopics(() => channels.all());
+  const peerService = new PeerService({
+    connections,
+    subscriptions,
+    channels,
+    direct,
+    authenticator,
+    stats: () => nodeStats(nodeId, counters, hotTopics),
+    log,
+  });
   const describe = (): NodeLoad => ({
     url: state.url,
     connections: connections.size,

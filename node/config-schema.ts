@@ -156,6 +156,7 @@ export const settingsSchema = z.strictObject(
     directTtlSec: whole(1, directTtlSecMax, ' seconds').optional(),
     directQueueMax: whole(1, 100_000, ' messages').optional(),
     metricsPort: whole(0, 65_535, ' (0: any free port)').optional(),
+    console: yesNo.optional(),
   },
   { error: objectError('an object of settings') },
 );

@@ -99,4 +99,5 @@ export const settings: readonly Setting[] = [
     'TOPICAST_METRICS_PORT',
     'a port of its own for /metrics (none: on the main port, with a grant)',
   ),
+  setting('boolean', 'TOPICAST_CONSOLE', 'serve the console at / (true)'),
 ];

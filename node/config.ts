@@ -79,6 +79,8 @@ export interface Config {
   readonly directQueueMax: number;
   /** Absent: `/metrics` is on the main port and wants a grant. */
   readonly metricsPort?: number;
+  /** Whether the console is served at `/`. */
+  readonly console: boolean;
 }
 
 /** Every fault of the settings, one line each: source, key, what is expected. Holds no values. */
@@ -126,6 +128,7 @@ const defaults = {
   storeBytes: 256 * 1024 * 1024,
   directTtlSec: directTtlSecMax,
   directQueueMax,
+  console: true,
 } satisfies Settings;
 
 /**

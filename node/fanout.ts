@@ -40,6 +40,7 @@ export class Fanout {
   }
 
   #message(channel: Channel, message: ChannelMessage): void {
+    channel.messages++;
     this.#counters.fannedOut++;
     this.#counters.deliveries += channel.subscribers;
     if (channel.jsonCount > 0) this.#publish(channel.jsonTopic, message.json, false);

@@ -1,3 +1,4 @@
+import { loadConsoleFiles, serveConsoleFile } from './console-files.js';
 import { isAllowedSite } from './http-auth.js';
 import { health, metricsText, nodes, probeConnect, readiness } from './http-cluster.js';
 import { pushMany, pushOne } from './http-direct.js';
@@ -7,6 +8,7 @@ import { sendPreflight } from './http-io.js';
 import { publishBatch, publishOne } from './http-publish.js';
 import { headerBlockTooLarge, isHeaderBlockTooLarge } from './header-block.js';
 import type { HttpServices } from './http-services.js';
+import { stats } from './http-stats.js';
 import { topicHistory, topicInfo, topicSubscribers } from './http-topics.js';
 import {
   closeUserSessions,
@@ -47,6 +49,7 @@ const routes: Readonly<Record<string, Route>> = {
   '/v1/online': { GET: onlineCount },
   '/v1/online/users': { GET: onlineUsers },
   '/v1/nodes': { GET: nodes },
+  '/v1/stats': { GET: stats },
   // It answers by the handshake's own rules.
   '/v1/connect': { GET: probeConnect, anySite: true },
   '/v1/events': { GET: openEvents, anySite: true, endless: true },
@@ -54,9 +57,14 @@ const routes: Readonly<Record<string, Route>> = {
   '/readyz': { GET: readiness, anySite: true },
 };
 
-/** Registers the HTTP API. WebSocket routes come first, and those of the console, which are more special than the 404 of this. */
+/** Registers the HTTP API and the console. WebSocket routes come first. */
 export function serveHttp(app: TemplatedApp, services: HttpServices): void {
   for (const [pattern, route] of Object.entries(routes)) serveRoute(app, pattern, route, services);
+  if (services.config.console) {
+    for (const [path, file] of loadConsoleFiles(services.log)) {
+      serveRoute(app, path, { GET: (exchange) => serveConsoleFile(exchange, file) }, services);
+    }
+  }
   if (services.config.metricsPort === undefined) serveRoute(app, '/metrics', { GET: metricsText }, services);
   app.any('/*', (res, req) => {
     exchangeOf(res, req, '', services).error(404, 'not_found', 'there is nothing here');

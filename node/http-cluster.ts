@@ -1,3 +1,4 @@
+import type { NodeBeacon } from '../broker/cluster.js';
 import { authoriseAdmin, authorizationOf } from './http-auth.js';
 import type { Exchange } from './http-exchange.js';
 import type { HttpServices } from './http-services.js';
@@ -24,18 +25,25 @@ export async function metricsText(exchange: Exchange, services: HttpServices): P
 /** `GET /v1/nodes`: the living nodes, the one that answers first. Times in seconds. */
 export async function nodes(exchange: Exchange, services: HttpServices): Promise<void> {
   if ((await authoriseAdmin(exchange, services)) === undefined) return;
-  const { nodeId, peers } = services;
+  exchange.json(200, { nodes: services.peers.nodes().map((node) => describeNode(node, services)) });
+}
+
+/** A node as answers show it. */
+export function describeNode(
+  node: NodeBeacon,
+  { isReady, nodeId }: Pick<HttpServices, 'isReady' | 'nodeId'>,
+) {
+  const { draining, id, seenAt, startedAt, ...load } = node;
   const now = Date.now();
-  const list = peers.nodes().map(({ draining, id, seenAt, startedAt, ...load }) => ({
+  return {
     id,
     ...load,
     uptimeSec: Math.max(0, Math.floor((now - startedAt) / 1000)),
     seenSec: Math.max(0, Math.floor((now - seenAt) / 1000)),
     // Of the others only this much is known here.
-    ready: id === nodeId ? services.isReady() : !draining,
+    ready: id === nodeId ? isReady() : !draining,
     draining,
-  }));
-  exchange.json(200, { nodes: list });
+  };
 }
 
 /** `GET /v1/connect` without an upgrade: what the upgrade would be answered, which a browser cannot read from a failed one. */

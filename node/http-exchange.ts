@@ -10,6 +10,7 @@ const headerNames = [
   'content-length',
   'x-api-key',
   'idempotency-key',
+  'if-none-match',
   'last-event-id',
   'sec-websocket-protocol',
 ] as const;

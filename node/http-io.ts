@@ -17,6 +17,8 @@ export interface ReplyOptions {
   readonly headers?: readonly HttpHeader[];
   /** The origin that a browser may hand the answer to; undefined names none. */
   readonly corsOrigin?: string | undefined;
+  /** `no-store` unless told. */
+  readonly cacheControl?: string;
 }
 
 export interface Reply extends ReplyOptions {
@@ -77,9 +79,10 @@ export function sendPreflight(res: HttpResponse, methods: string, corsOrigin: st
 }
 
 /** The status line and the headers that every answer has; to be called corked. */
-export function writeHead(res: HttpResponse, status: number, { headers, corsOrigin }: ReplyOptions): void {
+export function writeHead(res: HttpResponse, status: number, options: ReplyOptions): void {
+  const { cacheControl = 'no-store', corsOrigin, headers } = options;
   res.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
-  res.writeHeader('Cache-Control', 'no-store');
+  res.writeHeader('Cache-Control', cacheControl);
   res.writeHeader('X-Content-Type-Options', 'nosniff');
   res.writeHeader('Vary', 'Origin');
   if (corsOrigin !== undefined) {

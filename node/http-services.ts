@@ -15,7 +15,10 @@ import type { SameSiteRules } from './same-site.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** Without `metricsPort`, `/metrics` is among the routes and wants an admin grant; otherwise `metrics-server.ts` serves it there. */
-export type HttpConfig = Pick<Config, 'limits' | 'allowQueryToken' | 'directTtlSec' | 'metricsPort'>;
+export type HttpConfig = Pick<
+  Config,
+  'limits' | 'allowQueryToken' | 'console' | 'directTtlSec' | 'metricsPort'
+>;
 
 /** What the HTTP side needs of the node. */
 export interface HttpServices {

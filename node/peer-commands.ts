@@ -48,6 +48,8 @@ const commandSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('count'), topic: filter }),
   /** Answered by the ids of the users who are subscribed to the topic. */
   z.object({ type: z.literal('users'), topic: filter }),
+  /** Answered by `NodeStats`. */
+  z.object({ type: z.literal('stats') }),
 ]);
 
 export type PeerCommand = z.output<typeof commandSchema>;
@@ -58,6 +60,27 @@ export interface Sent {
   readonly sent: number;
   readonly gone: readonly string[];
 }
+
+const counts = z.record(z.string(), z.number());
+
+const nodeStatsSchema = z.object({
+  id: z.string(),
+  counters: counts,
+  /** By close code. */
+  closed: counts,
+  topics: z.array(
+    z.object({
+      filters: z.array(z.string()),
+      messagesPerSec: z.number(),
+      messages: z.number(),
+      subscribers: z.number(),
+    }),
+  ),
+});
+
+/** What a node has counted since it started, and the hottest of the topics that it hosts. */
+export type NodeStats = z.infer<typeof nodeStatsSchema>;
+export type HotTopic = NodeStats['topics'][number];
 
 const sentSchema = z.object({ sent: z.number(), gone: z.array(z.string()) });
 
@@ -77,6 +100,7 @@ export function wireCommand(command: PeerCommand): unknown {
 export const answers = {
   count: z.number(),
   sent: sentSchema,
+  stats: nodeStatsSchema,
   tokens,
   users: z.array(z.string()),
 } as const;

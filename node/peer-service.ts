@@ -5,7 +5,7 @@ import type { Channels } from './channels.js';
 import type { Connections } from './connections.js';
 import type { Direct } from './direct.js';
 import type { Logger } from './log.js';
-import { readCommand, type BlockedToken, type PeerCommand } from './peer-commands.js';
+import { readCommand, type BlockedToken, type NodeStats, type PeerCommand } from './peer-commands.js';
 import type { Session } from './session.js';
 import { filtersOf, type Subscriptions } from './subscriptions.js';
 
@@ -15,6 +15,7 @@ export interface PeerServiceOptions {
   readonly channels: Pick<Channels, 'subscribersOf'>;
   readonly direct: Pick<Direct, 'hintHere' | 'sendHere'>;
   readonly authenticator: Pick<Authenticator, 'blockToken' | 'blockedTokens'>;
+  readonly stats: () => NodeStats;
   readonly log: Pick<Logger, 'error' | 'warn'>;
 }
 
@@ -62,6 +63,8 @@ export class PeerService {
         return channels.subscribersOf(command.topic);
       case 'users':
         return this.#usersOf(command.topic);
+      case 'stats':
+        return this.#options.stats();
     }
   }
 

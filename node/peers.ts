@@ -4,7 +4,14 @@ import { unavailable } from '../broker/errors.js';
 import { nodeOfSession, type SessionRecord } from '../broker/sessions.js';
 import type { Payload } from '../protocol/payload.js';
 import type { Logger } from './log.js';
-import { answers, wireCommand, type BlockedToken, type PeerCommand, type Sent } from './peer-commands.js';
+import {
+  answers,
+  wireCommand,
+  type BlockedToken,
+  type NodeStats,
+  type PeerCommand,
+  type Sent,
+} from './peer-commands.js';
 
 /** How long all nodes together have for an answer. */
 const allMsMax = 2000;
@@ -101,6 +108,11 @@ export class Peers {
   async usersOf(topic: string): Promise<Gathered<readonly string[]>> {
     const { missing, value } = await this.#askAll({ type: 'users', topic }, answers.users);
     return { value: [...new Set(value.flat())], missing };
+  }
+
+  /** What each node has counted. @throws BrokerError `unavailable` */
+  stats(): Promise<Gathered<readonly NodeStats[]>> {
+    return this.#askAll({ type: 'stats' }, answers.stats);
   }
 
   /** Undefined when the node is gone or did not answer as it should. */

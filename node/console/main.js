@@ -54,7 +54,7 @@ function showIdentity() {
   byId('access-summary').textContent =
     token !== '' ? 'Access: token' : user !== '' ? `Access: ${user}` : 'Access';
   if (byId('push-user').value === '')
-    byId('push-user').value = user === '' && token === '' ? 'anonymous' : user;
+    {byId('push-user').value = user === '' && token === '' ? 'anonymous' : user;}
 }
 
 function showState({ degraded, error, reason, retryMs, state }) {

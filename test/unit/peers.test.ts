@@ -119,6 +119,7 @@ class TestNode {
         blockToken: (tokenId, expSec) => void this.blocked.push([tokenId, expSec]),
         blockedTokens: () => this.blocked.map(([tokenId, expSec]) => ({ id: tokenId, expSec })),
       },
+      stats: () => ({ id, counters: {}, closed: {}, topics: [] }),
       log,
     });
   }
