@@ -99,33 +99,31 @@ export class Attachment {
     for (const member of this.members) {
       if (this.ended()) return;
       if (member.cursor !== undefined) continue;
-      const outcome = await this.#resolve(member);
-      if (outcome !== undefined) member.told = member.answer.add(outcome);
+      await this.#resolve(member);
     }
     // Also of members that an earlier attachment resolved: its end does not wait for them to be told.
-    await Promise.all(this.members.map((m) => m.told));
+    await Promise.all(this.members.flatMap((m) => m.told ?? []));
     await this.#replayToLive();
   }
 
-  /** Undefined when the attachment ended meanwhile: the member has another one that answers for it, or is gone. */
-  async #resolve(member: Member): Promise<SubscribedTopic | undefined> {
+  /** Without effect when the attachment ended meanwhile: the member has another one that answers for it, or is gone. */
+  async #resolve(member: Member): Promise<void> {
     const feed = this.channel.feed;
-    if (feed === undefined) {
-      member.cursor = 0;
-      return { topic: member.filter };
-    }
+    if (feed === undefined) return this.#settle(member, 0, { topic: member.filter });
     const { epoch } = feed;
     const located = await this.#locate(feed, member);
-    if (this.ended()) return undefined;
+    if (this.ended()) return;
     // An offset that was found in a stream that has been replaced since means nothing in the new one.
     const found = feed.epoch === epoch ? located : undefined;
-    member.cursor = found ?? feed.last;
-    return {
-      topic: member.filter,
-      epoch: feed.epoch,
-      offset: member.cursor,
-      recovered: found !== undefined,
-    };
+    const offset = found ?? feed.last;
+    const recovered = found !== undefined;
+    this.#settle(member, offset, { topic: member.filter, epoch: feed.epoch, offset, recovered });
+  }
+
+  /** In one step, or a new stream in between would be told first. */
+  #settle(member: Member, cursor: number, outcome: SubscribedTopic): void {
+    member.cursor = cursor;
+    member.told = member.answer.add(outcome);
   }
 
   async #replayToLive(): Promise<void> {

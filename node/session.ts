@@ -204,12 +204,16 @@ export class Session implements AttachmentHost, FrameRate {
     const outbox = this.#outbox;
     this.#outbox = [];
     // Answers first: a `subscribed` after `resync` would look like the answer to what the client asks then.
-    for (const frame of outbox) this.send(frame);
-    if (!this.isOpen) return;
+    if (!this.#sendAll(outbox)) return;
     const topics = [...(this.#resync ?? [])];
     this.#resync = undefined;
-    if (topics.length > 0) this.send({ type: 'resync', topics });
-    if (this.isOpen) this.#owner.onRecovered(this);
+    if (this.#sendAll(topics.length > 0 ? [{ type: 'resync', topics }] : [])) this.#owner.onRecovered(this);
+  }
+
+  /** @returns whether the session can still be sent to */
+  #sendAll(frames: readonly ServerFrame[]): boolean {
+    for (const frame of frames) this.send(frame);
+    return this.#state === 'open';
   }
 
   #wakeDrainWaiters(): void {
