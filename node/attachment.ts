@@ -235,7 +235,8 @@ export class Attachment {
    * @returns whether all were sent and the attachment still stands
    */
   #send(items: Iterable<ChannelMessage | number>): boolean {
-    let status: SendStatus = 'sent';
+    // Replays of other channels fill the same buffer: each on its own would overflow it for ever, resync after resync.
+    let status: SendStatus = this.#host.outlet.buffered() > 0 ? 'buffered' : 'sent';
     for (const item of items) {
       if (status === 'buffered') return false;
       if (typeof item === 'number') status = this.#sendGap(item);

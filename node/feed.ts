@@ -1,4 +1,4 @@
-import type { HistoryPage, StoredMessage } from '../broker/bus.js';
+import type { HistoryPage, OpenedHead, StoredMessage } from '../broker/bus.js';
 import { isPattern, matches } from '../protocol/topic.js';
 import type { Position } from '../protocol/position.js';
 import { HistoryReader } from './history-reader.js';
@@ -38,6 +38,8 @@ export class Feed {
   readonly #options: FeedOptions;
   #epoch = '';
   #last = 0;
+  /** The newest message of the channel (or the end of a gap): between it and `last` there are only messages of others. */
+  #newest = 0;
   #held: FeedItem[] = [];
   /** Messages that came while the head was unknown or a repair was under way. */
   #parked: StoredMessage[] = [];
@@ -73,7 +75,7 @@ export class Feed {
   }
 
   /** The head is known: from here on everything is delivered or shows as a break. */
-  start(head: Position): void {
+  start(head: OpenedHead): void {
     if (!this.#started) return this.#startAt(head);
     // The stream was replaced while the channel was being opened, so it stands in the new one already: only what came before it was
     // really listened to can be missing. The head of an older stream says nothing.
@@ -86,7 +88,8 @@ export class Feed {
     this.ring.clear();
     this.#parked = [];
     this.#repairTo = -1;
-    this.#startAt(head);
+    // Which of its messages are of this channel is not known yet.
+    this.#startAt({ ...head, newest: head.offset });
     this.#wake();
   }
 
@@ -132,8 +135,9 @@ export class Feed {
    * Without effect while something is missing.
    */
   advance(floor: Position): void {
-    if (this.#started && !this.repairing && floor.epoch === this.#epoch && floor.offset > this.#last)
+    if (this.#started && !this.repairing && floor.epoch === this.#epoch && floor.offset > this.#last) {
       this.#last = floor.offset;
+    }
   }
 
   /** Resolves when `last` has reached an offset that the stream holds, the stream was replaced, or the feed was closed. */
@@ -156,7 +160,8 @@ export class Feed {
   /** Whether everything after `offset` is in the ring, so that a session there can go live in this very tick. */
   covers(offset: number): boolean {
     const oldest = this.ring.oldest;
-    return offset >= this.#last || (oldest !== undefined && oldest.prev <= offset);
+    // Whoever has the newest message has missed nothing, however far the stream has come with messages of others.
+    return offset >= this.#newest || (oldest !== undefined && oldest.prev <= offset);
   }
 
   /** Wraps a message read from history, which is not part of the ring. */
@@ -164,17 +169,19 @@ export class Feed {
     return new ChannelMessage(message, message.prev, this.#patternOf(message.topic));
   }
 
-  #startAt(head: Position): void {
+  #startAt(head: OpenedHead): void {
     this.#epoch = head.epoch;
     this.#last = head.offset;
+    this.#newest = head.newest;
     this.#started = true;
     this.#drainParked();
   }
 
   #accept(message: StoredMessage): void {
     // The chain of the ring is what this feed accepted, not `message.prev`: that one is 0 when the stream forgot it.
-    const accepted = new ChannelMessage(message, this.#last, this.#patternOf(message.topic));
+    const accepted = new ChannelMessage(message, this.#newest, this.#patternOf(message.topic));
     this.#last = message.offset;
+    this.#newest = message.offset;
     this.ring.push(accepted);
     this.#hold({ kind: 'message', message: accepted });
   }
@@ -183,6 +190,7 @@ export class Feed {
     if (to <= this.#last) return;
     this.#hold({ kind: 'gap', from: this.#last + 1, to });
     this.#last = to;
+    this.#newest = to;
     // A session from before the gap must not step over it on ring entries: it has to ask the stream and be told.
     this.ring.clear();
   }
