@@ -30,6 +30,8 @@ interface Waiting {
   nobody(): void;
   failed(error: BrokerError): void;
   readonly timer: NodeJS.Timeout;
+  /** Runs until an answer counts as slow. */
+  readonly slow?: NodeJS.Timeout;
 }
 
 interface Pending {
@@ -122,7 +124,6 @@ export class NatsCommands {
       const number = ++this.#counter;
       if (isComplete(nodes)) return resolve(values);
       const finish = (): void => {
-        clearTimeout(slow);
         this.#forget(number);
         resolve(values);
       };
@@ -140,10 +141,8 @@ export class NatsCommands {
           if (isComplete(nodes)) finish();
         },
         nobody: finish,
-        failed: (error) => {
-          clearTimeout(slow);
-          reject(error);
-        },
+        failed: reject,
+        slow,
         timer: setTimeout(finish, timeoutMs),
       });
       this.#publish(this.#options.allSubject, `[${JSON.stringify(command)}]`, number);
@@ -223,7 +222,14 @@ export class NatsCommands {
       for (const { reject } of commands) reject(error);
     };
     const late = (): void => rejectAll(unavailable('a node does not answer in time'));
+    // It may have crashed with these commands on their way to it, which nobody reports.
+    const slow = setTimeout(() => {
+      void this.exists(nodeId).then((exists) => {
+        if (!exists) this.#waiting.get(number)?.nobody();
+      });
+    }, slowMs);
     this.#waiting.set(number, {
+      slow,
       parts: new Map(),
       answered: (_nodeId, answers) => {
         this.#forget(number);
@@ -256,7 +262,9 @@ export class NatsCommands {
   }
 
   #forget(number: number): void {
-    clearTimeout(this.#waiting.get(number)?.timer);
+    const waiting = this.#waiting.get(number);
+    clearTimeout(waiting?.timer);
+    clearTimeout(waiting?.slow);
     this.#waiting.delete(number);
   }
 

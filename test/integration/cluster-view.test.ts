@@ -212,6 +212,24 @@ describe('commands', () => {
     expect([idsOf(a), a.cluster.isDead('b-1')]).toEqual([['a-1'], true]);
   });
 
+  test('that were on their way to a node when it crashed are not waited for in vain', async () => {
+    await newPrefix();
+    const a = await join('a-1', { askMsMax: 3_600_000 });
+    const taken = new Signal();
+    let commands = 0;
+    const handle: CommandHandler = () => {
+      commands++;
+      taken.notify();
+      return new Promise(() => undefined);
+    };
+    const b = await join('b-1', { handle });
+    const answer = a.cluster.ask('b-1', 'x');
+    await taken.until('it has come', () => commands > 0);
+    await crash(b);
+    expect(await answer).toBeUndefined();
+    expect(a.cluster.isDead('b-1')).toBe(true);
+  });
+
   test('to a node that hangs fail after a while, and it is not taken for dead', async () => {
     await newPrefix();
     const a = await join('a-1', { askMsMax: 50 });
