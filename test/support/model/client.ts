@@ -39,7 +39,8 @@ export class ModelClient {
     this.#oracle = oracle;
     this.#random = random;
     this.#kernelMax = 1 + random.int(12);
-    this.#bufferMax = 1 + random.int(24);
+    // The answers of one resync have to fit, or it never ends: a real buffer holds thousands of them.
+    this.#bufferMax = 6 + random.int(20);
   }
 
   get isConnected(): boolean {
