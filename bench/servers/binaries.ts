@@ -3,10 +3,10 @@ import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-/** A server program on this machine. */
+/** A program on this machine that tests start. */
 export interface ServerBinary {
   readonly path: string;
-  /** As it names itself: `7.0.15`, `2.11.10`. */
+  /** As it names itself: `7.0.15`, `2.11.10`, `156.0.8078.114`. */
   readonly version: string;
 }
 
@@ -31,6 +31,19 @@ const nats: Program = {
   versionIn: /\bv(\d+\.\d+\.\d+)/,
   otherwise: '`go install github.com/nats-io/nats-server/v2@v2.11.10`, which puts a newer one into ~/go/bin',
 };
+
+const chromium: Program = {
+  name: 'chromium',
+  debianPackage: 'chromium',
+  versionIn: /\b(\d+\.\d+\.\d+\.\d+)\b/,
+  otherwise: 'https://www.chromium.org/getting-involved/download-chromium/',
+};
+
+/** The browser of the browser tests; installs Debian's package when there is none and that is possible. */
+export function chromiumBrowser(): ServerBinary {
+  const [found] = find(chromium);
+  return found ?? install(chromium);
+}
 
 /** The Redis server to use; installs Debian's package when there is none and that is possible. */
 export function redisServer(): ServerBinary {

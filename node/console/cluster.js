@@ -226,9 +226,11 @@ function notice(text) {
 }
 
 function explain({ message, status }) {
-  if (status === 401)
-    {return 'The cluster view needs a token with the admin grant, or the API key. Enter one under Access.';}
-  if (status === 403)
-    {return 'This token has no admin grant, which the cluster view needs. Enter another one under Access.';}
+  if (status === 401) {
+    return 'The cluster view needs a token with the admin grant, or the API key. Enter one under Access.';
+  }
+  if (status === 403) {
+    return 'This token has no admin grant, which the cluster view needs. Enter another one under Access.';
+  }
   return `${message} Trying again.`;
 }

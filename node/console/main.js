@@ -53,8 +53,9 @@ function showIdentity() {
   const { token, user } = session;
   byId('access-summary').textContent =
     token !== '' ? 'Access: token' : user !== '' ? `Access: ${user}` : 'Access';
-  if (byId('push-user').value === '')
-    {byId('push-user').value = user === '' && token === '' ? 'anonymous' : user;}
+  if (byId('push-user').value === '') {
+    byId('push-user').value = user === '' && token === '' ? 'anonymous' : user;
+  }
 }
 
 function showState({ degraded, error, reason, retryMs, state }) {
