@@ -2,7 +2,18 @@ import { createInbox, type Msg, type Subscription } from 'nats';
 import { unavailable } from './errors.js';
 import { readHeaders } from './nats-body.js';
 import { consumerRequest, deliveredPlace } from './nats-consumer.js';
-import type { NatsFollowersParts } from './nats-followers.js';
+import type { NatsLink } from './nats-link.js';
+import type { NatsStream } from './nats-stream.js';
+import type { Subjects } from './nats-subjects.js';
+
+export interface NatsFollowersParts {
+  readonly link: NatsLink;
+  readonly subjects: Subjects;
+  readonly stream: NatsStream;
+  /** A stored message for those interests that ride on the consumer, whose filters may be narrower than it. */
+  readonly onMessage: (keys: Iterable<string>, topic: string, seq: number, message: Msg) => void;
+  readonly onFault: (error: unknown) => void;
+}
 
 const heartbeatMs = 2000;
 /** After this long without a message or heartbeat the consumer is taken for lost. */

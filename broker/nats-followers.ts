@@ -1,18 +1,5 @@
-import type { Msg } from 'nats';
 import { contains } from '../protocol/topic.js';
-import { NatsFollower } from './nats-follower.js';
-import type { NatsLink } from './nats-link.js';
-import type { NatsStream } from './nats-stream.js';
-import type { Subjects } from './nats-subjects.js';
-
-export interface NatsFollowersParts {
-  readonly link: NatsLink;
-  readonly subjects: Subjects;
-  readonly stream: NatsStream;
-  /** A stored message for those interests that ride on the consumer, whose filters may be narrower than it. */
-  readonly onMessage: (keys: Iterable<string>, topic: string, seq: number, message: Msg) => void;
-  readonly onFault: (error: unknown) => void;
-}
+import { NatsFollower, type NatsFollowersParts } from './nats-follower.js';
 
 /** Consumers of one namespace on one node; beyond it one consumer reads the whole stream for all of them … */
 const followersMax = 32;
@@ -57,12 +44,7 @@ export class NatsFollowers {
   async add(key: string, filters: readonly string[], after: number): Promise<void> {
     const wanted = this.#wantedBy(filters);
     const found = this.#covering(wanted);
-    if (found !== undefined) {
-      // It was made meanwhile, and may be past the place from which this interest needs it.
-      this.#assign(key, wanted, found);
-      if (found.last > after) await found.start(after);
-      return;
-    }
+    if (found !== undefined) return this.#ride(key, wanted, found, after);
     const left = this.filters.filter((filter) => !contains(wanted, filter)).length;
     const filter = left >= followersMax ? this.#whole : wanted;
     await this.#launch(filter, after, new Map([[key, wanted]]));
@@ -76,13 +58,17 @@ export class NatsFollowers {
     const wanted = new Set(follower.keys.values());
     if (wanted.has(follower.filter)) return;
     const others = this.#followers.size - 1;
-    const isWhole = follower.filter === this.#whole;
-    const filters = wanted.size > comparedMax ? [this.#whole] : maximal([...wanted]);
-    if (isWhole && filters.length > followersAgain) return;
+    const maximalOnes = wanted.size > comparedMax ? [this.#whole] : maximal([...wanted]);
+    if (follower.filter === this.#whole && maximalOnes.length > followersAgain) return;
     this.#drop(follower);
-    const chosen = filters.length + others > followersMax ? [this.#whole] : filters;
-    for (const filter of chosen) {
-      const keys = [...follower.keys].filter(([k, w]) => !this.#byKey.has(k) && contains(filter, w));
+    for (const [k, w] of follower.keys) {
+      const found = this.#covering(w);
+      if (found !== undefined) this.#ride(k, w, found, follower.last).catch(this.#parts.onFault);
+    }
+    const alone = [...follower.keys].filter(([k]) => !this.#byKey.has(k));
+    const filters = maximalOnes.filter((filter) => alone.some(([, w]) => contains(filter, w)));
+    for (const filter of filters.length + others > followersMax ? [this.#whole] : filters) {
+      const keys = alone.filter(([k, w]) => !this.#byKey.has(k) && contains(filter, w));
       this.#launch(filter, follower.last, new Map(keys)).catch(this.#parts.onFault);
     }
   }
@@ -115,6 +101,12 @@ export class NatsFollowers {
   #assign(key: string, wanted: string, follower: NatsFollower): void {
     follower.keys.set(key, wanted);
     this.#byKey.set(key, follower);
+  }
+
+  /** Joins a consumer that may be past the place from which the interest needs it: then it goes back there. */
+  async #ride(key: string, wanted: string, follower: NatsFollower, after: number): Promise<void> {
+    this.#assign(key, wanted, follower);
+    if (follower.last > after) await follower.start(after);
   }
 
   /** Starts a consumer, which takes over from those that it contains. */

@@ -167,7 +167,7 @@ export class Connections implements SessionOwner {
       try {
         const registration = await this.#options.store.register(session.record);
         session.isRegistered = true;
-        if (!session.isClosed) return registration;
+        if (!isClosed(session)) return registration;
         // It closed in between, when there was nothing to remove yet.
         this.#unregister(session);
       } catch (error) {
@@ -195,6 +195,11 @@ export class Connections implements SessionOwner {
     const frames = session.takeHeldFrames();
     for (const frame of frames) this.#options.frames().handle(session, frame);
   }
+}
+
+/** A call, because it changes while the store is asked. */
+function isClosed(session: Session): boolean {
+  return session.isClosed;
 }
 
 function after(ms: number): Promise<undefined> {

@@ -29,7 +29,7 @@ export class Ring {
     this.#items.push(message);
     this.#bytes += message.bytes;
     while (this.size > this.#messagesMax || (this.#bytes > this.#bytesMax && this.size > 0))
-      this.#dropOldest();
+      {this.#dropOldest();}
   }
 
   clear(): void {

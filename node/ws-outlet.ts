@@ -3,18 +3,17 @@ import type { ServerFrame } from '../protocol/frames.js';
 import type { ChannelMessage } from './message.js';
 import type { Outlet, OutletChannel, SendStatus } from './outlet.js';
 import type { WebSocket } from './uws.js';
-import type { SocketData } from './ws-edge.js';
 
 /** What `send` of µWS answers: 1 sent, 0 waits in memory, 2 not taken because too much waits already. */
 const statuses: readonly SendStatus[] = ['buffered', 'sent', 'dropped'];
 
 /** A WebSocket. After its close every call is without effect, because µWS throws on a socket that is gone. */
 export class WsOutlet implements Outlet {
-  readonly #ws: WebSocket<SocketData>;
+  readonly #ws: WebSocket<unknown>;
   readonly #codec: Codec;
   #closed = false;
 
-  constructor(ws: WebSocket<SocketData>, codec: Codec) {
+  constructor(ws: WebSocket<unknown>, codec: Codec) {
     this.#ws = ws;
     this.#codec = codec;
   }

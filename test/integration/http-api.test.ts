@@ -17,7 +17,7 @@ beforeAll(async () => {
 interface Options {
   readonly method?: string;
   readonly token?: string;
-  readonly body?: string | Uint8Array;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
   readonly to?: NodeProcess;
 }
