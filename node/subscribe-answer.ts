@@ -45,7 +45,7 @@ export class SubscribeAnswer {
     return true;
   }
 
-  /** Leaves out an outcome that has not been told yet, because the client will ask again. */
+  /** Leaves out an outcome that has not been told yet, because the client has asked again or will, or does not want it any more. */
   withdraw(topic: string): void {
     this.#ready = this.#ready.filter((ready) => ready.topic !== topic);
   }

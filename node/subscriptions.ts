@@ -115,6 +115,8 @@ export class Subscriptions {
       const members = new Map<string, Member>();
       for (const member of current.flatMap((a) => a.members)) {
         if (!removed.has(member.filter)) members.set(member.filter, member);
+        // An answer that still waits to leave would come after the newer one.
+        if (removed.has(member.filter) || added.has(member.filter)) member.answer.withdraw(member.filter);
       }
       for (const [filter, member] of added) {
         if (namespaceOf(filter) === namespace) members.set(filter, member);
