@@ -82,7 +82,8 @@ async function clusterEngines(
           prefix,
           queueMax: config.directQueueMax,
           isDead: (id) => cluster.isDead(id),
-          onUnreadable: (key, field) => log.warn({ key, field }, 'a value in Redis does not parse; it stays as it is'),
+          onUnreadable: (key, field) =>
+            log.warn({ key, field }, 'a value in Redis does not parse; it stays as it is'),
         });
   return {
     bus,

@@ -17,8 +17,9 @@ export interface Group {
  */
 export function partition(filters: readonly string[]): Group[] {
   const patterns = filters.filter(isPattern);
-  if (patterns.length === 0)
-    {return filters.map((topic) => ({ key: topic, filters: [topic], members: [topic] }));}
+  if (patterns.length === 0) {
+    return filters.map((topic) => ({ key: topic, filters: [topic], members: [topic] }));
+  }
   const maximal = patterns.filter((p) => !patterns.some((other) => other !== p && contains(other, p)));
   const groups = components(maximal).map((sorted) => ({
     key: sorted.join('|'),

@@ -28,8 +28,9 @@ export class Ring {
   push(message: ChannelMessage): void {
     this.#items.push(message);
     this.#bytes += message.bytes;
-    while (this.size > this.#messagesMax || (this.#bytes > this.#bytesMax && this.size > 0))
-      {this.#dropOldest();}
+    while (this.size > this.#messagesMax || (this.#bytes > this.#bytesMax && this.size > 0)) {
+      this.#dropOldest();
+    }
   }
 
   clear(): void {
