@@ -35,8 +35,10 @@ export const json: WireCodec = {
   encode: encodeJsonClient,
   decode: (message) => {
     const fields = parseObject(message);
-    if (fields === undefined) return failure('invalid_frame', 'not a frame: not a JSON object');
-    const type = String(fields['type']);
+    const type = fields?.['type'];
+    if (fields === undefined || typeof type !== 'string') {
+      return failure('invalid_frame', 'not a JSON object with a type');
+    }
     const frame = readServerFrame(
       type,
       fields,

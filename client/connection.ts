@@ -71,7 +71,11 @@ export class Connection {
     if (this.#state === 'ended') return;
     const received = this.#codec.decode(message);
     if (this.#state === 'open') this.#alive();
-    if (!received.ok) return this.#handlers.fault(received.message);
+    if (!received.ok) {
+      // A newer node may have types that this client has no use for.
+      if (received.code !== 'unknown_type') this.#handlers.fault(received.message);
+      return;
+    }
     const { frame, data } = received.value;
     if (frame.type === 'welcome') this.#welcomed(frame.pingSec);
     this.#handlers.frame(frame, data);

@@ -1,10 +1,21 @@
 // Builds dist/ from nothing: compiles the sources, copies what is not TypeScript beside the code that reads it, and
 // makes the command line runnable. Runs by itself after `npm ci` and at the first `npx topicast` (the `prepare` script).
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleClient } from './bundle-client.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
@@ -54,6 +65,13 @@ function newestChange(path) {
   return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newestChange(join(path, name))));
 }
 
+/** The client as files that a page loads without a build of its own, beside the modules that bundlers take. */
+async function bundle(outDir) {
+  for (const { fileName, code } of await bundleClient()) {
+    writeFileSync(join(outDir, 'client', fileName), code);
+  }
+}
+
 // Made aside and swapped in, so that a node that runs from dist/ keeps its files, and a failed build changes nothing.
 if (process.argv.includes('--if-stale') && isCurrent()) process.exit();
 const staging = join(root, `.build-${process.pid}`);
@@ -62,6 +80,7 @@ try {
   if (compile(staging)) {
     copyAssets(staging);
     makeRunnable(staging);
+    await bundle(staging);
     rmSync(dist, { recursive: true, force: true });
     renameSync(staging, dist);
   } else {
