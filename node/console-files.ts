@@ -37,7 +37,9 @@ const files = {
       'sparkline.js',
     ].map((name) => [`/console/${name}`, `./console/${name}`]),
   ),
-  '/console/topicast.js': '../client/topicast.min.js',
+  // The second is what the first loads when MessagePack is asked for.
+  '/console/topicast.min.js': '../client/topicast.min.js',
+  '/console/topicast-msgpack.min.js': '../client/topicast-msgpack.min.js',
 } as const;
 
 /** Scripts, styles and connections of the node itself, and nothing else: what a message says stays text. */

@@ -5,7 +5,7 @@ import { Rates } from './rates.js';
 import { sparkline } from './sparkline.js';
 
 const pollMs = 2000;
-const samplesMax = 60;
+const samplesMax = 30;
 
 /** What the protocol's and the common WebSocket codes mean. */
 const closeMeanings = {
@@ -169,7 +169,7 @@ function drawTopics(topics) {
     number(count(subscribers)),
   ]);
   byId('topics').replaceChildren(
-    ...(rows.length > 0 ? table(['Topic or pattern', '#A second', '#Messages', '#Subscribers'], rows) : []),
+    ...(rows.length > 0 ? table(['Topic or pattern', '#Per second', '#Messages', '#Subscribers'], rows) : []),
   );
   byId('topics-empty').hidden = rows.length > 0;
 }

@@ -47,11 +47,19 @@ export function startLive(session) {
 /** Lost connections are part of the story that the log tells. */
 function watchConnection(session, log) {
   let wasOpen = false;
-  session.addEventListener('state', ({ detail: { reason, state } }) => {
-    if (state === 'open') log.note('info', wasOpen ? 'Connected again' : 'Connected');
+  let everOpen = false;
+  session.addEventListener('state', ({ detail: { error, reason, state } }) => {
+    if (state === 'open') log.note('info', everOpen ? 'Connected again' : 'Connected');
     if (state === 'waiting' && wasOpen) log.note('bad', `Connection lost: ${reason || 'no reason given'}`);
-    wasOpen = state === 'open' || (wasOpen && state === 'connecting');
+    if (state === 'closed') log.note('bad', whyClosed(session, error));
+    wasOpen = state === 'open';
+    everOpen ||= wasOpen;
   });
+}
+
+function whyClosed({ token }, error) {
+  if (error?.code !== 'unauthorized') return `Closed for good: ${error?.message ?? 'no reason given'}`;
+  return token === '' ? 'This node wants a token: enter one under Access' : 'The token was refused';
 }
 
 /** Runs `act` when the form is sent, by button, Enter, or Ctrl-Enter in its text area, and shows what it says or throws. */

@@ -94,7 +94,7 @@ export class MessageLog {
     if (this.#gaps > 0) parts.push(`${count(this.#gaps)} ${this.#gaps === 1 ? 'gap' : 'gaps'}`);
     const sorted = this.#latencies.toSorted((a, b) => a - b);
     const median = sorted[Math.floor(sorted.length / 2)];
-    if (median !== undefined) parts.push(`own, median ${milliseconds(median)}`);
+    if (median !== undefined) parts.push(`own latency, median ${milliseconds(median)}`);
     if (this.#paused && this.#waiting.length > 0) parts.push(`${count(this.#waiting.length)} held back`);
     return parts.join(' · ');
   }

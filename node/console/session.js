@@ -1,5 +1,5 @@
 import { base } from './api.js';
-import { connect } from './topicast.js';
+import { connect } from './topicast.min.js';
 
 const tokenKey = 'topicast.console.token';
 const userKey = 'topicast.console.user';
@@ -92,7 +92,10 @@ export class Session extends EventTarget {
     client.on('unrecovered', ({ topic }) =>
       this.#note('gap', `${topic} could not be resumed: messages may be missing`),
     );
-    client.on('error', (error) => this.#note('bad', error.message));
+    client.on('error', (error) => {
+      // What ends the client is told with its state.
+      if (client === this.#client && client.state !== 'closed') this.#note('bad', error.message);
+    });
     client.onDirect((message) => this.#tell('direct', message));
   }
 

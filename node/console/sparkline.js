@@ -13,6 +13,15 @@ export function sparkline(values, size) {
     preserveAspectRatio: 'none',
     'aria-hidden': 'true',
   });
+  line.append(
+    svg('line', {
+      class: 'base',
+      x1: '0',
+      x2: String(width),
+      y1: String(height - 0.5),
+      y2: String(height - 0.5),
+    }),
+  );
   if (values.length < 2) return line;
   const max = Math.max(...values, 1);
   const step = width / (size - 1);

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { keepScreenshot, openPage } from '../support/browser.js';
-import { startNode, type NodeProcess } from '../support/node-process.js';
+import { freePort, startNode, type NodeProcess } from '../support/node-process.js';
 import { apiKey, authEnv, signToken } from '../support/tokens.js';
 
 let open: NodeProcess;
@@ -48,9 +48,9 @@ async function publishOverHttp(topic: string, from: number, count: number): Prom
 async function expectFits(page: Page): Promise<void> {
   const [content, window] = await page.evaluate(() => {
     const { clientWidth, scrollWidth } = document.documentElement;
-    return [scrollWidth, clientWidth];
+    return [scrollWidth, clientWidth] as const;
   });
-  expect(content).toBeLessThanOrEqual(window!);
+  expect(content).toBeLessThanOrEqual(window);
 }
 
 const entry = (page: Page, text: string) => page.locator('.entry', { hasText: text }).first();
@@ -91,6 +91,7 @@ describe.each(looks)('the console on a %s, %s', (size, colorScheme) => {
     await publish(page, 'not..a.topic', 1);
     await expect.poll(() => page.locator('#publish-result').getAttribute('class')).toContain('bad');
     await expectFits(page);
+    await page.evaluate(() => scrollTo(0, 0));
     await picture(page, 'live');
     await page.locator('#messages').scrollIntoViewIfNeeded();
     await picture(page, 'live-messages');
@@ -149,8 +150,8 @@ describe('the console', () => {
     await page.locator('#nodes', { hasText: guarded.nodeId }).waitFor();
 
     const kept = await page.evaluate(() => [
-      JSON.stringify({ ...sessionStorage }),
-      JSON.stringify({ ...localStorage }) + document.cookie + location.href,
+      Object.entries(sessionStorage).join(),
+      Object.entries(localStorage).join() + document.cookie + location.href,
     ]);
     expect(kept[0]).toContain(apiKey);
     expect(kept[1]).not.toContain(apiKey);
@@ -211,13 +212,17 @@ describe('the console', () => {
 
   it('tells of a lost connection and of the next one', async () => {
     const { page } = await openPage({ viewport: sizes.desktop });
-    const node = await startNode({ TOPICAST_LOG_LEVEL: 'error' });
+    const env = { TOPICAST_LOG_LEVEL: 'error', TOPICAST_PORT: String(await freePort()) };
+    const node = await startNode(env);
     await page.goto(node.url);
     await connected(page);
     await node.kill();
     await page.locator('.entry.bad', { hasText: 'Connection lost' }).waitFor();
     await page.locator('#state[data-state="waiting"]').waitFor();
     await keepScreenshot(page, 'console-lost');
+    await startNode(env);
+    await page.locator('.entry', { hasText: 'Connected again' }).waitFor();
+    await connected(page);
     await page.context().close();
   });
 });

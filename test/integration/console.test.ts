@@ -38,7 +38,7 @@ describe('the files of the console', () => {
       );
     }
     expect(types['console/main.js']).toBe('text/javascript; charset=utf-8');
-    expect(types['console/topicast.js']).toBe('text/javascript; charset=utf-8');
+    expect(types['console/topicast.min.js']).toBe('text/javascript; charset=utf-8');
     expect(types['console/console.css']).toBe('text/css; charset=utf-8');
     expect(types['console/icon.svg']).toBe('image/svg+xml');
   });
