@@ -38,11 +38,15 @@ export async function startCluster(options: ClusterOptions): Promise<RunningClus
   try {
     progress('starting 3 NATS servers with JetStream and a Redis Cluster of 3 masters and 3 replicas');
     const [nats, redis] = await bothOrNeither(startNatsCluster(3), startRedisCluster());
-    undo.push(async () => void (await Promise.all([nats.stop(), redis.stop()])));
+    undo.push(async () => {
+      await Promise.all([nats.stop(), redis.stop()]);
+    });
     signal?.throwIfAborted();
     progress(`starting ${options.ports.length} nodes`);
     const nodes: RunningNode[] = [];
-    undo.push(async () => void (await Promise.all(nodes.map((node) => node.stop()))));
+    undo.push(async () => {
+      await Promise.all(nodes.map((node) => node.stop()));
+    });
     for (const [i, port] of options.ports.entries()) {
       // One after the other: the first makes the streams.
       nodes.push(await startNode(nodeEntry, nodeEnv(i, port, nats, redis, options.env)));

@@ -106,10 +106,11 @@ export class ResumingClient {
     this.#socket = undefined;
     this.signal.notify();
     if (!this.#options.reconnects) this.faults.push(`closed: ${how}`);
-    else
+    else {
       setTimeout(() => {
         if (!this.#ended && this.#socket === undefined) this.#open();
       }, retryMs);
+    }
   }
 
   #receive(frame: ServerFrame): void {
@@ -119,8 +120,9 @@ export class ResumingClient {
       for (const answer of frame.topics) {
         this.#awaited.delete(answer.topic);
         if ('epoch' in answer) {
-          if (this.#positions.has(answer.topic) && !answer.recovered)
+          if (this.#positions.has(answer.topic) && !answer.recovered) {
             this.faults.push(`${answer.topic} not recovered`);
+          }
           this.#positions.set(answer.topic, { epoch: answer.epoch, offset: answer.offset });
         } else if ('error' in answer) this.faults.push(`${answer.topic}: ${answer.error}`);
       }
