@@ -106,10 +106,10 @@ function upgrade(
       // The client left while its token was checked: `res` must not be touched any more.
       if (aborted) return;
       if (outcome.ok) {
-        res.cork(() => {
-          const data: SocketData = { accepted: outcome };
-          res.upgrade(data, key, outcome.protocol ?? '', extensions, context);
-        });
+        const data: SocketData = { accepted: outcome };
+        // Not inside `cork`, though µWS shows it so: `cork` goes on to read the state of the HTTP socket, which the upgrade has given back, and
+        // closes the connection when that memory happens to say so (one first connection in eight of a fresh process).
+        res.upgrade(data, key, outcome.protocol ?? '', extensions, context);
       } else {
         metrics.countRefused(outcome.status);
         refuseHandshake(res, outcome, undefined);

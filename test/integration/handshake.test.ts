@@ -224,6 +224,18 @@ describe('the header block', () => {
   });
 });
 
+// µWS closed one in eight of them when the upgrade was corked.
+test('the first connection of a fresh node is not cut', async () => {
+  for (let round = 0; round < 6; round++) {
+    const fresh = await Promise.all(Array.from({ length: 4 }, () => startNode(authEnv)));
+    for (const { port } of fresh) {
+      const client = await connect({ port, token: await signToken({ sub: 'u1' }) });
+      await client.close();
+    }
+    await Promise.all(fresh.map((each) => each.kill()));
+  }
+});
+
 test('a port that is taken ends the second node with exit code 1 and a clear message', async () => {
   const second = runCli(['serve'], { ...authEnv, TOPICAST_PORT: String(node.port) });
   expect(await second.exited).toBe(1);
