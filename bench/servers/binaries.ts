@@ -96,7 +96,11 @@ function isRunnable(path: string): boolean {
 }
 
 function versionOf(path: string, program: Program): string | undefined {
-  const text = execFileSync(path, ['--version'], { encoding: 'utf8', timeout: 10_000 });
+  const text = execFileSync(path, ['--version'], {
+    encoding: 'utf8',
+    timeout: 10_000,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   return program.versionIn.exec(text)?.[1];
 }
 

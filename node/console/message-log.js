@@ -85,7 +85,8 @@ export class MessageLog {
       this.#waiting = [];
       while (this.#list.childElementCount > rowsMax) this.#list.lastElementChild.remove();
     }
-    byId('messages-empty').hidden = this.#list.childElementCount > 0;
+    // Notes alone do not say what to do next.
+    byId('messages-empty').hidden = this.#messages > 0;
     this.#summary.textContent = this.#summaryText();
   }
 

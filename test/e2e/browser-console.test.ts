@@ -12,6 +12,8 @@ beforeAll(async () => {
 });
 
 const sizes = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } } as const;
+/** The least that each layout is made for. */
+const narrow = { desktop: { width: 920, height: 700 }, phone: { width: 360, height: 640 } } as const;
 const looks = [
   ['desktop', 'light'],
   ['desktop', 'dark'],
@@ -65,12 +67,14 @@ describe.each(looks)('the console on a %s, %s', (size, colorScheme) => {
     const { faults, page } = await openPage(options);
     await page.goto(open.url);
     await connected(page);
+    await page.getByText('Nothing yet.').waitFor();
     await picture(page, 'empty');
     await subscribe(page, `${space}.*`);
     await subscribe(page, 'price.usd');
     await publish(page, `${space}.1042`, { price: 5 });
     const stored = entry(page, `${space}.1042`);
     await stored.waitFor();
+    expect(await page.getByText('Nothing yet.').isVisible()).toBe(false);
     expect(await stored.innerText()).toMatch(/via item\.\S+\.\*\s+offset \d+\s+[\d.]+ ms\s+\{"price":5\}/);
     expect(await page.locator('#publish-result').innerText()).toMatch(/^Stored at offset \d+$/);
 
@@ -91,6 +95,9 @@ describe.each(looks)('the console on a %s, %s', (size, colorScheme) => {
     await publish(page, 'not..a.topic', 1);
     await expect.poll(() => page.locator('#publish-result').getAttribute('class')).toContain('bad');
     await expectFits(page);
+    await page.setViewportSize(narrow[size]);
+    await expectFits(page);
+    await page.setViewportSize(sizes[size]);
     await page.evaluate(() => scrollTo(0, 0));
     await picture(page, 'live');
     await page.locator('#messages').scrollIntoViewIfNeeded();
@@ -123,6 +130,9 @@ describe.each(looks)('the console on a %s, %s', (size, colorScheme) => {
       .toBe(true);
     await page.locator('#topics', { hasText: `${space}.>` }).waitFor();
     await expectFits(page);
+    await page.setViewportSize(narrow[size]);
+    await expectFits(page);
+    await page.setViewportSize(sizes[size]);
     await picture(page, 'cluster');
     await page.locator('#closes').scrollIntoViewIfNeeded();
     await picture(page, 'cluster-end');
