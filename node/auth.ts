@@ -1,10 +1,11 @@
-import { createHash, createPublicKey, randomBytes, timingSafeEqual, webcrypto } from 'node:crypto';
+import { createHash, createPublicKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { decodeJwt, jwtVerify, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions } from 'jose';
 import { isUserId } from '../protocol/topic.js';
 import { createBlockedTokens } from './blocked-tokens.js';
 import { ConfigError, type Config } from './config.js';
 import { allGrants, readGrants, readTopics, type Grants } from './grants.js';
+import { verifyHmacToken } from './hmac-token.js';
 import { createRemoteKeys } from './jwks.js';
 import type { Logger } from './log.js';
 
@@ -67,19 +68,20 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
   }
 
   const isApiKey = createApiKeyCheck(config.apiKey);
-  const getKey = createKeySource(config, log);
-  const checks = verifyOptions(config);
+  const verify = createVerifier(config, log);
 
   async function authenticate(token: string | undefined): Promise<Principal | undefined> {
     if (token === undefined || token.length > config.limits.tokenBytesMax) {
       return refuse('no token, or a too long one');
     }
     if (isApiKey(token)) return apiKeyPrincipal();
-    if (getKey === undefined) return refuse('not the API key');
+    if (verify === undefined) return refuse('not the API key');
     const tokenId = tokenIdOf(token);
     if (blocked.has(tokenId)) return refuse('the token is blocked');
     try {
-      const { payload } = await jwtVerify(token, getKey, { ...checks, currentDate: new Date(now()) });
+      // No `await` where there is nothing to wait for: see `hmac-token.ts`.
+      const verified = verify(token, now());
+      const payload = verified instanceof Promise ? await verified : verified;
       // Blocked while its check was waiting for a key set.
       if (blocked.has(tokenId)) return refuse('the token is blocked');
       return tokenPrincipal(payload, tokenId) ?? refuse('sub is not a user id');
@@ -158,28 +160,33 @@ function createApiKeyCheck(apiKey: string | undefined): (token: string) => boole
   return (token) => timingSafeEqual(digest(token), expected);
 }
 
+type Verify = (token: string, nowMs: number) => JWTPayload | Promise<JWTPayload>;
+
+/** Undefined when no kind of token is configured, but an API key. */
+function createVerifier(config: AuthConfig, log: AuthOptions['log']): Verify | undefined {
+  const { jwtAlgorithms, jwtAudience, jwtIssuer, jwtSecret } = config;
+  if (jwtSecret !== undefined) {
+    const secret = Buffer.from(jwtSecret);
+    const checks = {
+      algorithms: jwtAlgorithms,
+      ...(jwtAudience !== undefined && { audience: jwtAudience }),
+      ...(jwtIssuer !== undefined && { issuer: jwtIssuer }),
+    };
+    return (token, nowMs) => verifyHmacToken(token, secret, checks, nowMs / 1000);
+  }
+  const getKey = createKeySource(config, log);
+  if (getKey === undefined) return undefined;
+  const options = verifyOptions(config);
+  return async (token, nowMs) =>
+    (await jwtVerify(token, getKey, { ...options, currentDate: new Date(nowMs) })).payload;
+}
+
 function createKeySource(config: AuthConfig, log: AuthOptions['log']): JWTVerifyGetKey | undefined {
-  if (config.jwtSecret !== undefined) return secretKeys(config.jwtSecret);
   if (config.jwtPublicKeyFile !== undefined) return publicKey(config.jwtPublicKeyFile);
   if (config.jwksUrl === undefined) return undefined;
   return createRemoteKeys(new URL(config.jwksUrl), {
     onFailure: (error) => log?.warn({ err: error }, 'the key set cannot be read; the last good one serves'),
   });
-}
-
-/** The secret as a key per hash, each imported once: an import costs as much as a check. */
-function secretKeys(secret: string): JWTVerifyGetKey {
-  const bytes = new TextEncoder().encode(secret);
-  const imported = new Map<string, Promise<webcrypto.CryptoKey>>();
-  return (header) => {
-    const hash = `SHA-${header.alg.slice(2)}`;
-    let key = imported.get(hash);
-    if (key === undefined) {
-      key = webcrypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash }, false, ['verify']);
-      imported.set(hash, key);
-    }
-    return key;
-  };
 }
 
 /** jose imports a key object once per algorithm, and refuses algorithms that do not fit it. */
