@@ -41,7 +41,6 @@ export class NatsDurable {
   readonly #followers: NatsFollowers;
   readonly #interests = new Map<string, DurableInterest>();
   #epoch: string;
-  #created: string;
   /** Everything up to here was handed to the handler. */
   #floor: StreamMark;
   #auditedAt = Date.now();
@@ -53,7 +52,6 @@ export class NatsDurable {
     this.#parts = parts;
     this.stream = parts.stream;
     this.#epoch = epoch;
-    this.#created = state.created;
     this.#floor = parts.stream.markOf(state);
     this.#followers = new NatsFollowers({ ...parts, onMessage: this.#onFollowed });
   }
@@ -170,24 +168,26 @@ export class NatsDurable {
   async #audit(graceMs: number): Promise<void> {
     const at = Date.now();
     const { epoch, state } = await this.#claim();
-    if (epoch !== this.#epoch || state.created !== this.#created) return this.#adopt(epoch, state);
+    if (epoch !== this.#epoch) return this.#adopt(epoch, state);
     const isMoved = state.lastSeq > this.#floor.seq && this.#interests.size > 0;
     if (isMoved && (await this.#findBehind(state, graceMs))) return;
-    this.#floor = this.stream.markOf(state);
+    const mark = this.stream.markOf(state);
+    // First noted, then told: a client that knows a floor must not be the only one who remembers that the stream had come so far.
+    await this.#parts.epochs.note(this.stream.namespace, this.#epoch, mark);
+    this.#floor = mark;
     this.#auditedAt = at;
-    await this.#parts.epochs.note(this.stream.namespace, this.#epoch, this.#floor);
   }
 
   async #claim(): Promise<Claim> {
     const { epochs, replicas } = this.#parts;
-    const seenHere = { created: this.#created, seen: this.#floor };
+    const seenHere = { epoch: this.#epoch, seen: this.#floor };
     try {
       return await epochs.claim(this.stream, seenHere);
     } catch (error) {
       if (!(error instanceof JetStreamError) || error.number !== streamNotFound) throw error;
       // Somebody has deleted it. Without it nothing can be published, so it is made again, as at the start.
       await this.stream.ensure(replicas);
-      return epochs.claim(this.stream, seenHere);
+      return epochs.claim(this.stream, seenHere, true);
     }
   }
 
@@ -212,7 +212,6 @@ export class NatsDurable {
   /** The stream is another one than it was, or an older copy of it. */
   async #adopt(epoch: string, state: StreamState): Promise<void> {
     this.#epoch = epoch;
-    this.#created = state.created;
     this.#floor = this.stream.markOf(state);
     this.#auditedAt = Date.now();
     for (const interest of this.#interests.values()) interest.delivered = state.lastSeq;
@@ -306,7 +305,7 @@ export class NatsDurable {
 
   /** A stream that is not the one this node knows is looked at at once; what is read of it meanwhile has no epoch. */
   #demandKnown(state: StreamState): void {
-    if (state.created === this.#created && state.lastSeq >= this.#floor.seq) return;
+    if (state.lastSeq >= this.#floor.seq) return;
     this.audit(0).catch(this.#parts.onFault);
     throw unavailable('the stream seems to have been replaced');
   }

@@ -5,9 +5,7 @@ import type { NatsStream, StreamMark, StreamState } from './nats-stream.js';
 /** What is kept beside a stream: the name of its incarnation, and how far it is known to have come. */
 interface EpochRecord {
   readonly epoch: string;
-  /** When the stream was created, as it says itself: another time is another stream. */
-  readonly created: string;
-  /** A message that was seen. A stream that does not have it is an older copy that was restored: it reuses offsets. */
+  /** A message that was seen. A stream that does not have it is another one, or an older copy that was restored: it reuses offsets. */
   readonly seen: StreamMark;
 }
 
@@ -30,9 +28,14 @@ export class NatsEpochs {
 
   /**
    * The epoch of a stream: the known one while it fits, else a new one.
-   * @param seenHere what this node has seen of the stream as created at the time, if it has
+   * @param seenHere what this node has seen of the stream in the epoch that it knows
+   * @param isLost the stream of that epoch is known to be gone
    */
-  async claim(stream: NatsStream, seenHere?: Pick<EpochRecord, 'created' | 'seen'>): Promise<Claim> {
+  async claim(
+    stream: NatsStream,
+    seenHere?: { readonly epoch: string; readonly seen: StreamMark },
+    isLost = false,
+  ): Promise<Claim> {
     for (;;) {
       const entry = await this.#kv.get(keyOf(stream.namespace));
       const known = readRecord(entry);
@@ -40,14 +43,15 @@ export class NatsEpochs {
       const state = await stream.state();
       const fits =
         known !== undefined &&
-        known.created === state.created &&
+        !(isLost && seenHere?.epoch === known.epoch) &&
         (await stream.holds(state, known.seen)) &&
-        (seenHere?.created !== state.created || (await stream.holds(state, seenHere.seen)));
+        // When another node has minted a new epoch already, this one's mark is of the stream before.
+        (seenHere?.epoch !== known.epoch || (await stream.holds(state, seenHere.seen)));
       // A leader that had to catch up first has another state by now.
       if (fits && state.lastSeq < known.seen.seq) continue;
       if (fits) return { epoch: known.epoch, state };
       const epoch = mintEpoch();
-      const minted = { epoch, created: state.created, seen: stream.markOf(state) };
+      const minted = { epoch, seen: stream.markOf(state) };
       if (await this.#write(stream.namespace, minted, entry)) return { epoch, state };
     }
   }
@@ -78,13 +82,13 @@ export class NatsEpochs {
 function readRecord(entry: KvEntry | null): EpochRecord | undefined {
   if (entry?.operation !== 'PUT') return undefined;
   try {
-    const { created, epoch, seen } = JSON.parse(entry.string()) as Partial<EpochRecord>;
+    const { epoch, seen } = JSON.parse(entry.string()) as Partial<EpochRecord>;
     const isWhole =
       typeof epoch === 'string' &&
-      typeof created === 'string' &&
       typeof seen?.seq === 'number' &&
-      typeof seen.time === 'number';
-    return isWhole ? { epoch, created, seen } : undefined;
+      typeof seen.time === 'number' &&
+      typeof seen.created === 'number';
+    return isWhole ? { epoch, seen } : undefined;
   } catch {
     // Written by nobody of us: a new epoch is the safe answer.
     return undefined;

@@ -6,7 +6,8 @@ import type { Subjects } from './nats-subjects.js';
 
 /** What the leader of a stream says of it. */
 export interface StreamState {
-  readonly created: string;
+  /** In milliseconds; see `StreamMark`. */
+  readonly created: number;
   readonly firstSeq: number;
   readonly lastSeq: number;
   /** When the last one was stored, in milliseconds. */
@@ -23,6 +24,8 @@ export interface StreamMark {
   readonly seq: number;
   /** When it was stored, in milliseconds. */
   readonly time: number;
+  /** When the stream was created, in milliseconds, by the server that said so: each copy has a time of its own, some milliseconds apart. */
+  readonly created: number;
 }
 
 interface StreamInfo {
@@ -47,6 +50,8 @@ const tooFewServers = new Set([insufficientResources, 10074, 10005]);
 /** A leader that was just elected may have to apply what it has stored, and looks older than it is until then. */
 const proofs = 4;
 const proofMs = 500;
+/** Further apart, the times at which two servers say that a stream was created are those of two streams. */
+const createdApartMsMax = 10_000;
 const oldestAtOnce = 16;
 
 /** The stream of one durable namespace: made and kept as the settings say, and asked about what it holds. */
@@ -85,20 +90,20 @@ export class NatsStream {
     return toState(await this.#link.api<StreamInfo>(`STREAM.INFO.${this.name}`, request));
   }
 
-  markOf({ lastSeq, lastTime }: StreamState): StreamMark {
-    return { seq: lastSeq, time: lastTime };
+  markOf({ created, lastSeq, lastTime }: StreamState): StreamMark {
+    return { seq: lastSeq, time: lastTime, created };
   }
 
   /** Whether the stream, in this state, is one in which that message was stored; so too when it has been dropped since. */
   async holds(state: StreamState, mark: StreamMark): Promise<boolean> {
-    if (mark.seq === 0) return true;
     for (let proof = 1, { lastSeq } = state; lastSeq < mark.seq; proof++) {
       if (proof > proofs) return false;
       await new Promise((resolve) => setTimeout(resolve, proofMs));
       ({ lastSeq } = await this.state());
     }
-    const found = await this.#get({ seq: mark.seq });
-    return found === undefined || Date.parse(found.time) === mark.time;
+    const found = mark.seq === 0 ? undefined : await this.#get({ seq: mark.seq });
+    if (found !== undefined) return Date.parse(found.time) === mark.time;
+    return Math.abs(state.created - mark.created) < createdApartMsMax;
   }
 
   /** The sequence of the newest stored message that a filter matches, as the leader has it; 0 when there is none. */
@@ -216,7 +221,7 @@ export function isTooFewServers(error: unknown): boolean {
 
 function toState({ created, state }: StreamInfo): StreamState {
   return {
-    created,
+    created: Date.parse(created),
     firstSeq: state.first_seq,
     lastSeq: state.last_seq,
     lastTime: Date.parse(state.last_ts),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createNamespaces, type NamespaceSettings } from '../../broker/namespaces.js';
 import { NatsLink } from '../../broker/nats-link.js';
 import { NatsPublisher, UnknownOutcome } from '../../broker/nats-publisher.js';
-import { freshPrefix, item, startTestNode, type TestNode } from '../support/nats-bus.js';
+import { freshPrefix, item, startTestNode, unexpected, type TestNode } from '../support/nats-bus.js';
 import { startNatsProxy } from '../support/proxy.js';
 import { startNats, type NatsServers } from '../support/servers/nats-kit.js';
 
@@ -57,7 +57,7 @@ it('publishes for less than the client does', async () => {
     storage: 'memory',
     num_replicas: 1,
   });
-  const publisher = new NatsPublisher(node.link, expect.fail);
+  const publisher = new NatsPublisher(node.link, unexpected);
   const js = node.link.nc.jetstream();
   const count = 5000;
   const cost = async (publish: () => Promise<unknown>): Promise<number> => {
@@ -84,7 +84,7 @@ it('publishes for less than the client does', async () => {
 it('says what became of a publish that nobody acknowledges', async () => {
   const proxy = await startNatsProxy(servers.urls[0]!);
   const link = await NatsLink.open({ servers: [proxy.url], name: 'test' });
-  const publisher = new NatsPublisher(link, expect.fail, 300);
+  const publisher = new NatsPublisher(link, unexpected, 300);
   link.watch((connected) => {
     if (!connected) publisher.onDisconnected();
   });

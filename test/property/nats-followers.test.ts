@@ -20,9 +20,9 @@ function makeFollowers(): NatsFollowers {
   return new NatsFollowers({
     link,
     subjects: createSubjects('tc'),
-    stream: { namespace: 'item', name: 'tc_item' } as NatsStream,
+    stream: { namespace: 'item', name: 'tc_item' } as unknown as NatsStream,
     onMessage: () => undefined,
-    onFault: expect.fail,
+    onFault: unexpected,
   });
 }
 
@@ -60,3 +60,7 @@ it('reads the whole stream once when there are many, and apart again when there 
   expect(followers.filters).toHaveLength(16);
   followers.stop();
 });
+
+function unexpected(error: unknown): never {
+  throw error;
+}

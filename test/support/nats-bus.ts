@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { createNatsBus } from '../../broker/bus-nats.js';
-import type { OpenedHead, Published, TopicBus } from '../../broker/bus.js';
+import type { Published, TopicBus } from '../../broker/bus.js';
 import { createNamespaces, defaultNamespace, type Namespaces } from '../../broker/namespaces.js';
 import { NatsLink, type NatsSettings } from '../../broker/nats-link.js';
 import { Batcher } from '../../node/batcher.js';
 import type { Channel } from '../../node/channel.js';
 import { Channels } from '../../node/channels.js';
-import { Fanout } from '../../node/fanout.js';
+import { type Fanout } from '../../node/fanout.js';
 import type { Counters } from '../../node/metrics.js';
 import type { Payload } from '../../protocol/payload.js';
 import type { Position } from '../../protocol/position.js';
@@ -146,7 +146,6 @@ export async function startTestNode(options: TestBusOptions): Promise<TestNode> 
   };
 }
 
-export function headOf(head: OpenedHead | undefined): OpenedHead {
-  if (head === undefined) throw new Error('not durable');
-  return head;
+export function unexpected(error: unknown): never {
+  throw error;
 }
