@@ -19,6 +19,8 @@ export interface TopicBus {
    * the interest, so that a client of a quiet topic which knows a later floor is not ahead of it). Every message of the interest stored after it is delivered or, if
    * the engine loses it, shows as a break in `prev` (see `StoredMessage`). Live: resolves with `undefined`.
    *
+   * Never answers with an epoch that the handler has not had by `onEpoch`, but for the one that stood at `start`.
+   *
    * Opening a key that is open already is a fault of the caller. Rejects with `unavailable` when the cluster is
    * away; the interest is then not open.
    */
