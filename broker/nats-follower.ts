@@ -15,10 +15,12 @@ export interface NatsFollowersParts {
   readonly onFault: (error: unknown) => void;
 }
 
-const heartbeatMs = 2000;
+const heartbeatMs = 1000;
 /** After this long without a message or heartbeat the consumer is taken for lost. */
-const silenceMsMax = 5000;
+const silenceMsMax = 3000;
 const retryMs = 500;
+/** A request that a cluster without a leader has dropped is better asked again soon. */
+const createMsMax = 2000;
 const statusControl = 100;
 
 /**
@@ -83,7 +85,7 @@ export class NatsFollower {
       flow_control: true,
     });
     try {
-      await link.api(`CONSUMER.CREATE.${stream.name}`, request);
+      await link.api(`CONSUMER.CREATE.${stream.name}`, request, createMsMax);
     } catch (error) {
       if (generation === this.#generation) this.#reopen(retryMs);
       throw error;

@@ -103,9 +103,9 @@ export class NatsLink {
    * Calls the JetStream API, which the leader of the asset answers.
    * @throws JetStreamError for an error that it answers; BrokerError `unavailable` when nobody does
    */
-  async api<T>(subject: string, request?: unknown): Promise<T> {
+  async api<T>(subject: string, request?: unknown, msMax = requestMsMax): Promise<T> {
     const body = request === undefined ? '' : JSON.stringify(request);
-    const text = new TextDecoder().decode(await this.request(`$JS.API.${subject}`, body));
+    const text = new TextDecoder().decode(await this.request(`$JS.API.${subject}`, body, undefined, msMax));
     const answer = JSON.parse(text) as T & {
       error?: { code: number; err_code?: number; description?: string };
     };
@@ -119,10 +119,15 @@ export class NatsLink {
   }
 
   /** @throws BrokerError `unavailable` */
-  async request(subject: string, body: string | Uint8Array, headers?: MsgHdrs): Promise<Uint8Array> {
+  async request(
+    subject: string,
+    body: string | Uint8Array,
+    headers?: MsgHdrs,
+    msMax = requestMsMax,
+  ): Promise<Uint8Array> {
     if (!this.connected) throw unavailable('NATS is out of reach');
     try {
-      const options = { timeout: requestMsMax, ...(headers !== undefined && { headers }) };
+      const options = { timeout: msMax, ...(headers !== undefined && { headers }) };
       return (await this.nc.request(subject, body, options)).data;
     } catch (error) {
       throw unavailable('NATS does not answer', error);

@@ -1,0 +1,190 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { BrokerError } from '../../broker/errors.js';
+import { freshPrefix, startTestNode, type Hosted, type TestNode } from '../support/nats-bus.js';
+import { natsServers } from '../support/servers/binaries.js';
+import { startNatsCluster, type NatsServers } from '../support/servers/nats-kit.js';
+
+let servers: NatsServers;
+let prefix: string;
+let nodes: TestNode[] = [];
+
+async function startNodes(): Promise<void> {
+  prefix = freshPrefix();
+  nodes = await Promise.all(
+    servers.urls.map(() => startTestNode({ servers: servers.urls, prefix, auditSec: 2 })),
+  );
+}
+
+interface Flow {
+  /** Texts whose storing was acknowledged. */
+  readonly acknowledged: Set<string>;
+  refused: number;
+  stop(): Promise<void>;
+}
+
+/** Publishes one after another, each with an id, again with the same one until it is acknowledged. */
+function publishSteadily(node: TestNode, name: string, topics: number): Flow {
+  let isStopping = false;
+  const flow = { acknowledged: new Set<string>(), refused: 0 };
+  const run = async (): Promise<void> => {
+    for (let i = 0; !isStopping; i++) {
+      const value = `${name}-${i}`;
+      for (;;) {
+        try {
+          await node.store(`item.${i % topics}`, value, value);
+          flow.acknowledged.add(JSON.stringify(value));
+          break;
+        } catch (error) {
+          if (!(error instanceof BrokerError) || error.code !== 'unavailable') throw error;
+          flow.refused++;
+          await sleep(50);
+        }
+      }
+      await sleep(2);
+    }
+  };
+  const ended = run();
+  return Object.assign(flow, {
+    stop: () => {
+      isStopping = true;
+      return ended;
+    },
+  });
+}
+
+const topics = 3;
+
+async function underFlow(disturb: () => Promise<void>): Promise<void> {
+  const exact: Hosted[][] = [];
+  const wide: Hosted[] = [];
+  for (const node of nodes) {
+    exact.push(await Promise.all(Array.from({ length: topics }, (_, i) => node.host(`item.${i}`))));
+    wide.push(await node.host('item.>'), await node.host('item.*', 'item.0.>'));
+  }
+  const flows = [publishSteadily(nodes[0]!, 'a', topics), publishSteadily(nodes[1]!, 'b', topics)];
+  await disturb();
+  await servers.healthy();
+  const before = flows.map((flow) => flow.acknowledged.size);
+  // It flows again before it ends.
+  await expect
+    .poll(() => flows.every((flow, i) => flow.acknowledged.size > before[i]! + 20), { timeout: 60_000 })
+    .toBe(true);
+  await Promise.all(flows.map((flow) => flow.stop()));
+  const acknowledged = new Set(flows.flatMap((flow) => [...flow.acknowledged]));
+  const since = performance.now();
+  const missing = (one: Hosted): string[] => {
+    const has = new Set(one.texts);
+    return [...acknowledged].filter((text) => !has.has(text));
+  };
+  await expect.poll(() => wide.flatMap(missing), { timeout: 60_000 }).toEqual([]);
+  await expect
+    .poll(
+      () => exact.every((some) => some.reduce((sum, one) => sum + one.texts.length, 0) >= acknowledged.size),
+      {
+        timeout: 60_000,
+      },
+    )
+    .toBe(true);
+  const repaired = nodes.map((node) => node.counters.gapsRepaired);
+  console.log(
+    `${acknowledged.size} acknowledged, ${flows.map((f) => f.refused).join('+')} refusals tried again, all there ${Math.round(performance.now() - since)} ms after the last; repaired ${repaired.join(', ')}`,
+  );
+  for (const one of wide) expectOnceInOrder(one, acknowledged);
+  for (const some of exact) {
+    for (const one of some) expectOnceInOrder(one);
+    expect(new Set(some.flatMap((one) => one.texts))).toEqual(acknowledged);
+  }
+  expect(nodes.flatMap((node) => node.epochs)).toEqual([]);
+}
+
+function expectOnceInOrder({ gaps, offsets, texts }: Hosted, all?: ReadonlySet<string>): void {
+  expect(gaps).toEqual([]);
+  expect(offsets.every((offset, i) => i === 0 || offset > offsets[i - 1]!)).toBe(true);
+  expect(new Set(texts).size).toBe(texts.length);
+  if (all !== undefined) expect(new Set(texts)).toEqual(all);
+}
+
+async function leaderIndex(): Promise<number> {
+  for (;;) {
+    try {
+      const info = await nodes[2]!.link.api<{ cluster?: { leader?: string } }>(`STREAM.INFO.${prefix}_item`);
+      const index = servers.nodes.findIndex(({ name }) => name === info.cluster?.leader);
+      if (index >= 0) return index;
+    } catch (error) {
+      if (!(error instanceof BrokerError)) throw error;
+    }
+    await sleep(100);
+  }
+}
+
+describe.each(natsServers())('nats-server $version', ({ version }) => {
+  beforeAll(async () => {
+    servers = await startNatsCluster(3, { version });
+  });
+  afterAll(() => servers.stop());
+  beforeEach(startNodes);
+  afterEach(() => Promise.all(nodes.map((node) => node.stop())));
+
+  it('loses and doubles nothing through step-downs of the stream leader', async () => {
+    await underFlow(async () => {
+      for (let i = 0; i < 4; i++) {
+        await leaderIndex();
+        await nodes[2]!.link.api(`STREAM.LEADER.STEPDOWN.${prefix}_item`).catch((error: unknown) => {
+          if (!(error instanceof BrokerError)) throw error;
+        });
+        await sleep(700);
+      }
+    });
+  });
+
+  it('loses and doubles nothing when the leader is killed, and comes back', async () => {
+    await underFlow(async () => {
+      const leader = await leaderIndex();
+      await servers.kill(leader);
+      await sleep(3000);
+      await servers.restart(leader);
+    });
+  });
+
+  it('loses and doubles nothing when a follower is killed, and comes back', async () => {
+    await underFlow(async () => {
+      const follower = ((await leaderIndex()) + 1) % 3;
+      await servers.kill(follower);
+      await sleep(2000);
+      await servers.restart(follower);
+    });
+  });
+
+  it('loses and doubles nothing when each server is killed in turn', async () => {
+    await underFlow(async () => {
+      for (let i = 0; i < 3; i++) {
+        await servers.kill(i);
+        await sleep(1500);
+        await servers.restart(i);
+        await servers.healthy();
+      }
+    });
+  });
+
+  it('heals when all servers were gone', async () => {
+    await underFlow(async () => {
+      await Promise.all([0, 1, 2].map((i) => servers.kill(i)));
+      await expect.poll(() => nodes.some((node) => node.bus.connected), { timeout: 20_000 }).toBe(false);
+      await expect(nodes[0]!.store('item.0', 'x')).rejects.toMatchObject({ code: 'unavailable' });
+      await Promise.all([0, 1, 2].map((i) => servers.restart(i)));
+    });
+  });
+
+  it('starts while JetStream has no leader yet, and is there once it has', async () => {
+    await Promise.all([servers.kill(1), servers.kill(2)]);
+    const starting = startTestNode({ servers: [servers.urls[0]!], prefix: freshPrefix() });
+    await sleep(1000);
+    await Promise.all([servers.restart(1), servers.restart(2)]);
+    const node = await starting;
+    nodes.push(node);
+    const hosted = await node.host('item.1');
+    await node.store('item.1', 1);
+    await node.signal.until('it', () => hosted.texts.length === 1);
+  });
+});
