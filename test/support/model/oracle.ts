@@ -66,7 +66,8 @@ export class Oracle {
       if (told.recovered) this.report('moved', `${at}: a late answer after a newer one`);
     } else if (asked !== undefined && told.recovered) {
       if (told.epoch !== asked.epoch || told.offset !== asked.offset) this.report('moved', at);
-    } else if (asked !== undefined && told.epoch === asked.epoch) {
+    } else if (asked !== undefined && told.epoch === asked.epoch && told.epoch === this.#store.epoch) {
+      // Of a stream that has been replaced nothing can be recovered, also before the node has been told so.
       const lost = this.#store.hasLost(asked.epoch, [filter], asked.offset, this.#store.lastOf(asked.epoch));
       if (!lost) this.report('needless', `${at}: nothing was lost, yet it is not recovered`);
     }
