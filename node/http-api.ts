@@ -32,22 +32,24 @@ interface Route {
   readonly DELETE?: Handler;
   /** Answers whatever site a request comes from: it tells nothing, and probes do not know the node's name. */
   readonly anySite?: boolean;
+  /** It is about users, of whom a cluster without Redis knows nothing. */
+  readonly ofUsers?: boolean;
   /** An answer that has no end cannot be measured for HEAD. */
   readonly endless?: boolean;
 }
 
 const routes: Readonly<Record<string, Route>> = {
   '/v1/publish': { POST: publishBatch },
-  '/v1/direct': { POST: pushMany },
+  '/v1/direct': { POST: pushMany, ofUsers: true },
   '/v1/topics/:topic': { GET: topicInfo },
   '/v1/topics/:topic/messages': { GET: topicHistory, POST: publishOne },
   '/v1/topics/:topic/subscribers': { GET: topicSubscribers },
-  '/v1/users/:user': { GET: userSessions },
-  '/v1/users/:user/messages': { POST: pushOne },
+  '/v1/users/:user': { GET: userSessions, ofUsers: true },
+  '/v1/users/:user/messages': { POST: pushOne, ofUsers: true },
   '/v1/users/:user/sessions': { DELETE: closeUserSessions },
   '/v1/users/:user/topics': { POST: subscribeUser, DELETE: unsubscribeUser },
-  '/v1/online': { GET: onlineCount },
-  '/v1/online/users': { GET: onlineUsers },
+  '/v1/online': { GET: onlineCount, ofUsers: true },
+  '/v1/online/users': { GET: onlineUsers, ofUsers: true },
   '/v1/nodes': { GET: nodes },
   '/v1/stats': { GET: stats },
   // It answers by the handshake's own rules.
@@ -77,6 +79,9 @@ function serveRoute(app: TemplatedApp, pattern: string, route: Route, services: 
     const exchange = exchangeOf(res, req, pattern, services);
     if (isHeaderBlockTooLarge(req, services.config.limits.headerBytesMax)) {
       return exchange.error(431, 'header_too_large', headerBlockTooLarge);
+    }
+    if (route.ofUsers === true && !services.hasUsers) {
+      return exchange.error(501, 'not_implemented', 'this cluster has no Redis: topics only');
     }
     if (route.anySite === true || isAllowedSite(exchange, services)) run(handler, exchange, services);
   };

@@ -6,6 +6,7 @@ import type { HttpResponse } from './uws.js';
 export type HttpErrorCode =
   | ErrorCode
   | 'header_too_large'
+  | 'not_implemented'
   | 'unauthorized'
   | 'not_found'
   | 'method_not_allowed'

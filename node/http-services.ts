@@ -27,6 +27,8 @@ export interface HttpServices {
   readonly bus: TopicBus;
   readonly namespaces: Namespaces;
   readonly store: SessionStore;
+  /** False on a cluster without Redis. */
+  readonly hasUsers: boolean;
   readonly publisher: Publisher;
   readonly direct: Direct;
   readonly peers: Peers;
