@@ -28,12 +28,40 @@ async function makeBuses(servers: NatsServers, namespaces: Namespaces, count: nu
       }),
     );
   }
+  const [listener] = nodes;
+  const [near] = links;
+  const far = links.at(-1);
+  if (listener !== undefined && near !== undefined && far !== undefined) fence(listener, near, far);
   return {
     nodes,
     async dispose() {
       await Promise.all(nodes.map((node) => node.stop()));
       await Promise.all(links.map((link) => link.close()));
     },
+  };
+}
+
+/**
+ * `open` is confirmed by the listener's own server; the publisher's hears of the interest over their route a moment later, and a live message in
+ * between is nobody's. What the suite publishes after `open` has to come, so `open` waits here until a question that was
+ * subscribed to after it is answered across the same route.
+ */
+function fence(listener: TopicBus, near: NatsLink, far: NatsLink): void {
+  const open = listener.open.bind(listener);
+  let fences = 0;
+  listener.open = async (interest) => {
+    const head = await open(interest);
+    if (near === far || !near.connected) return head;
+    const subject = `fence.${near.nc.info?.client_id}.${++fences}`;
+    const subscription = near.nc.subscribe(subject, { callback: (_, message) => void message.respond() });
+    for (let answered = false; !answered;) {
+      answered = await far.nc.request(subject, '', { timeout: 1000 }).then(
+        () => true,
+        () => false,
+      );
+    }
+    subscription.unsubscribe();
+    return head;
   };
 }
 
