@@ -320,7 +320,8 @@ describe('users in a Redis Cluster', () => {
     link = new RedisLink({ urls: [servers.urls[0]!, servers.urls[1]!] });
     raw = new Cluster([...servers.urls]);
     raw.on('error', () => undefined);
-    users = createRedisUsers({ link, prefix: 'tc' });
+    // However many a fast machine pushes, no queue is full.
+    users = createRedisUsers({ link, prefix: 'tc', queueMax: 1_000_000 });
     await users.sessions.start();
   });
 
