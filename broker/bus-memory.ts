@@ -148,8 +148,13 @@ class MemoryTopicBus implements MemoryBus {
     return { epoch, offset: appended.offset, duplicate: false };
   }
 
-  async history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage> {
-    return this.#streamOf(filters).history(filters, after, limit);
+  async history(
+    filters: readonly string[],
+    after: number,
+    limit: number,
+    from = after,
+  ): Promise<HistoryPage> {
+    return this.#streamOf(filters).history(filters, after, limit, from);
   }
 
   async latest(filters: readonly string[], count: number): Promise<HistoryPage> {

@@ -147,8 +147,13 @@ class NatsBus implements TopicBus {
     return { epoch: durable.floor.epoch, offset: seq, duplicate };
   }
 
-  async history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage> {
-    return this.#demandDurable(filters).history(filters, after, limit);
+  async history(
+    filters: readonly string[],
+    after: number,
+    limit: number,
+    from = after,
+  ): Promise<HistoryPage> {
+    return this.#demandDurable(filters).history(filters, after, limit, from);
   }
 
   async latest(filters: readonly string[], count: number): Promise<HistoryPage> {

@@ -40,9 +40,10 @@ export interface TopicBus {
   /**
    * Stored messages of an interest with `offset > after`, in order, oldest first: a page of at most `limit` messages and about
    * `historyPageBytesMax` bytes, at least one message if there is any. `after` = 0 reads from the oldest.
+   * @param from begins after this smaller offset instead, so that the page serves others too; the page may end before `after` then
    * @throws BrokerError `unavailable`
    */
-  history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage>;
+  history(filters: readonly string[], after: number, limit: number, from?: number): Promise<HistoryPage>;
 
   /**
    * The last `count` stored messages of an interest, in order.
@@ -143,8 +144,12 @@ export interface HistoryPage {
   readonly more: boolean;
   /** Nothing of the interest that was stored after the asked offset has been dropped: what `recoverable` answers for it. */
   readonly complete: boolean;
+  /** The same holds for each offset from here on, up to the end of the page. Infinity: for none that is known. */
+  readonly completeAfter: number;
+  /** After each offset up to here something has been dropped, as far as can be told. What lies between this and `completeAfter` is not known. -1: none. */
+  readonly lostUpTo: number;
   /**
-   * The page is the truth up to here: each stored message of the interest with `after < offset <= upTo` is in it. Without `more` this is
+   * The page is the truth up to here: each stored message of the interest after the offset where it begins and up to `upTo` is in it. Without `more` this is
    * the stream's last offset when it was read, so a caller that needs newer ones knows that it has to read again.
    */
   readonly upTo: number;

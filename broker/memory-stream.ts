@@ -109,11 +109,11 @@ export class MemoryStream {
     return { offset: entry.offset, prev, first };
   }
 
-  history(filters: readonly string[], after: number, limit: number): HistoryPage {
+  history(filters: readonly string[], after: number, limit: number, from = after): HistoryPage {
     this.expire();
     const countMax = clampCount(limit);
     const view = this.#view(filters);
-    const start = view.entries.indexAfter(after);
+    const start = view.entries.indexAfter(Math.min(from, after));
     let prev = newestBefore(view, start)?.offset ?? 0;
     const messages: StoredMessage[] = [];
     let bytes = 0;
@@ -128,7 +128,7 @@ export class MemoryStream {
       bytes += entry.payloadBytes;
     }
     const upTo = more ? prev : this.#last;
-    return { epoch: this.epoch, messages, more, complete: this.recoverable(filters, after), upTo };
+    return { epoch: this.epoch, messages, more, upTo, ...this.#completeness(filters, after) };
   }
 
   latest(filters: readonly string[], count: number): HistoryPage {
@@ -146,7 +146,9 @@ export class MemoryStream {
     }
     const messages = newestFirst.reverse();
     // Messages of a topic are dropped oldest first, so nothing is missing after the first that is left.
-    return { epoch: this.epoch, messages, more: false, complete: true, upTo: this.#last };
+    const completeAfter = (messages[0]?.offset ?? this.#last + 1) - 1;
+    const { epoch } = this;
+    return { epoch, messages, more: false, complete: true, completeAfter, lostUpTo: -1, upTo: this.#last };
   }
 
   /**
@@ -163,6 +165,21 @@ export class MemoryStream {
       if (offset < log.dropped && filters.some((filter) => matches(filter, log.topic))) return false;
     }
     return true;
+  }
+
+  #completeness(
+    filters: readonly string[],
+    after: number,
+  ): Pick<HistoryPage, 'complete' | 'completeAfter' | 'lostUpTo'> {
+    const complete = this.recoverable(filters, after);
+    const only = exactTopic(filters);
+    if (only === undefined) {
+      return complete
+        ? { complete, completeAfter: after, lostUpTo: -1 }
+        : { complete, completeAfter: Infinity, lostUpTo: after };
+    }
+    const dropped = this.#topics.get(only)?.dropped ?? this.#forgotten;
+    return { complete, completeAfter: dropped, lostUpTo: dropped - 1 };
   }
 
   /** The offset of the newest stored message of an interest; 0 when there is none. */

@@ -4,6 +4,7 @@ import type { Position } from '../protocol/position.js';
 import { historyPageMessagesMax, type BusHandler, type HistoryPage, type OpenedHead } from './bus.js';
 import { BrokerError, unavailable } from './errors.js';
 import { decodeBody, readHeaders } from './nats-body.js';
+import { completenessOf, readPage } from './nats-history.js';
 import { findBehind, type AuditedInterest } from './nats-audit.js';
 import type { Claim, NatsEpochs } from './nats-epochs.js';
 import { NatsFollowers } from './nats-followers.js';
@@ -43,6 +44,8 @@ export class NatsDurable {
   #epoch: string;
   /** Everything up to here was handed to the handler. */
   #floor: StreamMark;
+  /** The stream as it was at the last audit. */
+  #seen: StreamState;
   #auditedAt = Date.now();
   #auditing: Promise<void> | undefined;
   /** Requests for the state that wait for the end of this turn, to share one. */
@@ -53,6 +56,7 @@ export class NatsDurable {
     this.stream = parts.stream;
     this.#epoch = epoch;
     this.#floor = parts.stream.markOf(state);
+    this.#seen = state;
     this.#followers = new NatsFollowers({ ...parts, onMessage: this.#onFollowed });
   }
 
@@ -105,19 +109,28 @@ export class NatsDurable {
     });
   }
 
-  history(filters: readonly string[], after: number, limit: number): Promise<HistoryPage> {
+  history(filters: readonly string[], after: number, limit: number, from: number): Promise<HistoryPage> {
+    const begin = Math.min(from, after);
     return this.#inOneEpoch(async (epoch) => {
-      const before = await this.#state();
+      const topic = exactTopicOf(filters);
+      const hosted = topic === undefined ? undefined : this.#interests.get(topic);
+      const newest = hosted?.exact === true ? hosted.delivered : undefined;
       const countMax = Math.min(limit, historyPageMessagesMax);
-      const read = await this.#parts.reader.read(this.stream, before, filters, after, countMax);
+      const page = await readPage(this.#parts.reader, this.stream, this.#seen, filters, begin, countMax);
+      const { completeAfter } = page;
+      // What this node was given of a topic says as much as the leader would, and a message at or before the position that nothing after it was
+      // dropped: the oldest go first.
+      if (newest !== undefined && completeAfter <= after && (page.more || newest <= page.upTo)) {
+        return { ...page, epoch, complete: true, lostUpTo: -1 };
+      }
       // Asked after the reading, for which it may have had to wait: what was dropped before it shows.
-      const state = await this.stream.state(exactTopicOf(filters));
+      const state = await this.stream.state(topic);
       this.#demandKnown(state);
-      const complete = await this.#isComplete(filters, state, after);
-      let upTo = Math.max(read.lastRead, Math.min(before.firstSeq - 1, before.lastSeq));
+      const completeness = await completenessOf(this.stream, filters, state, after);
+      let { upTo } = page;
       // A copy that lags sees less than there is, so that it saw nothing more proves nothing: the leader has to say so.
-      if (!read.more && (await this.stream.newest(filters)) <= upTo) upTo = Math.max(upTo, state.lastSeq);
-      return { epoch, messages: read.messages, more: read.more, complete, upTo };
+      if (!page.more && (await this.stream.newest(filters)) <= upTo) upTo = Math.max(upTo, state.lastSeq);
+      return { ...page, epoch, upTo, ...completeness };
     });
   }
 
@@ -135,7 +148,8 @@ export class NatsDurable {
         wanted,
       );
       const upTo = lastRead < newest ? lastRead : Math.max(newest, state.lastSeq);
-      return { epoch, messages, more: false, complete: true, upTo };
+      const completeAfter = (messages[0]?.offset ?? upTo + 1) - 1;
+      return { epoch, messages, more: false, complete: true, completeAfter, lostUpTo: -1, upTo };
     });
   }
 
@@ -168,6 +182,7 @@ export class NatsDurable {
   async #audit(graceMs: number): Promise<void> {
     const at = Date.now();
     const { epoch, state } = await this.#claim();
+    this.#seen = state;
     if (epoch !== this.#epoch) return this.#adopt(epoch, state);
     const isMoved = state.lastSeq > this.#floor.seq && this.#interests.size > 0;
     if (isMoved && (await this.#findBehind(state, graceMs))) return;
@@ -272,14 +287,6 @@ export class NatsDurable {
       return this.stream.state();
     });
     return this.#statePromise;
-  }
-
-  async #isComplete(filters: readonly string[], state: StreamState, after: number): Promise<boolean> {
-    if (after < state.firstSeq - 1 || after > state.lastSeq) return false;
-    const [count = 0] = state.subjects.values();
-    // One topic that is not full has dropped nothing by count.
-    if (exactTopicOf(filters) !== undefined && count < this.stream.settings.historyMax) return true;
-    return this.stream.isComplete(filters, after);
   }
 
   /** Asks the stream; what is answered belongs to the epoch that is handed in, or is not answered. */

@@ -45,6 +45,7 @@ export class NatsReader {
 
   /**
    * The messages of `filters` after `after`, at most `limit` and about a page of bytes.
+   * @param state of some time ago, from which the size of messages is guessed
    * @throws BrokerError `unavailable`
    */
   async read(
@@ -54,7 +55,6 @@ export class NatsReader {
     after: number,
     limit: number,
   ): Promise<StreamSlice> {
-    if (after >= state.lastSeq) return { messages: [], more: false, lastRead: after };
     const slice = new SliceCollector(this.#subjects, filters, after, limit);
     // The server sends as fast as it can: bound what may be under way when the page is full.
     const averageBytes = Math.max(1, state.bytes / Math.max(1, state.messages));

@@ -114,6 +114,11 @@ export class NatsStream {
     return Math.max(...found.map((message) => message?.seq ?? 0));
   }
 
+  /** The sequence of the oldest stored message of a topic; 0 when there is none. */
+  async oldest(topic: string): Promise<number> {
+    return (await this.#get({ seq: 1, next_by_subj: this.#subjects.in(topic) }))?.seq ?? 0;
+  }
+
   /** The sequence of the first stored message of the namespace after `after`; 0 when there is none. */
   async next(after: number): Promise<number> {
     const filters = [this.namespace, `${this.namespace}.>`];

@@ -145,7 +145,7 @@ export class Attachment {
         }
       } else {
         const { epoch } = feed;
-        const page = this.#page ?? (await this.#read(() => feed.reader.read(position)));
+        const page = this.#page ?? (await this.#read(() => feed.read(position)));
         this.#page = undefined;
         if (page === undefined || this.ended()) return;
         // Asked for a position of the stream that has been replaced since, it leaves out what the new one holds before that.
@@ -171,7 +171,7 @@ export class Attachment {
       const recoverable = await this.#read(() => this.channel.source.recoverable([filter], offset));
       return recoverable === true ? offset : undefined;
     }
-    const page = await this.#read(() => feed.reader.read(offset));
+    const page = await this.#read(() => feed.read(offset));
     if (page?.complete !== true || page.epoch !== epoch) return undefined;
     this.#page = page;
     return offset;

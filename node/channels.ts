@@ -39,7 +39,7 @@ export class Channels implements BusHandler {
     this.#options = options;
     const { bus, log } = options;
     this.#source = {
-      history: (filters, after, limit) => bus.history(filters, after, limit),
+      history: (filters, after, limit, from) => bus.history(filters, after, limit, from),
       latest: (filters, count) => bus.latest(filters, count),
       recoverable: (filters, offset) => bus.recoverable(filters, offset),
       head: (filters) => bus.head(filters),

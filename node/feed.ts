@@ -1,4 +1,4 @@
-import type { HistoryPage, OpenedHead, StoredMessage } from '../broker/bus.js';
+import type { HistoryPage, OpenedHead, StoredMessage, TopicBus } from '../broker/bus.js';
 import { isPattern, matches } from '../protocol/topic.js';
 import type { Position } from '../protocol/position.js';
 import { HistoryReader } from './history-reader.js';
@@ -17,7 +17,7 @@ export interface FeedOptions {
   readonly ringMessages: number;
   readonly ringBytes: number;
   /** The slice of the bus that repairs and replays read. */
-  readonly history: (filters: readonly string[], after: number, limit: number) => Promise<HistoryPage>;
+  readonly history: TopicBus['history'];
   /** Called when something is held and a flush is due soon. */
   readonly scheduleFlush: () => void;
   /** Hands what was held to the attached sessions; synchronous. */
@@ -34,7 +34,7 @@ export interface FeedOptions {
  */
 export class Feed {
   readonly ring: Ring;
-  readonly reader: HistoryReader;
+  readonly #reader: HistoryReader;
   readonly #options: FeedOptions;
   #epoch = '';
   #last = 0;
@@ -52,7 +52,9 @@ export class Feed {
   constructor(options: FeedOptions) {
     this.#options = options;
     this.ring = new Ring(options.ringMessages, options.ringBytes);
-    this.reader = new HistoryReader((after, limit) => options.history(options.filters, after, limit));
+    this.#reader = new HistoryReader((after, limit, from) =>
+      options.history(options.filters, after, limit, from),
+    );
   }
 
   get epoch(): string {
@@ -86,6 +88,7 @@ export class Feed {
   restart(head: Position): void {
     this.flush();
     this.ring.clear();
+    this.#reader.forget();
     this.#parked = [];
     this.#repairTo = -1;
     // Which of its messages are of this channel is not known yet.
@@ -95,6 +98,7 @@ export class Feed {
 
   close(): void {
     this.#closed = true;
+    this.#reader.forget();
     this.#held = [];
     this.#parked = [];
     this.#wake();
@@ -164,6 +168,11 @@ export class Feed {
     return offset >= this.#newest || (oldest !== undefined && oldest.prev <= offset);
   }
 
+  /** A page of the channel's history after `after`; see `HistoryReader.read`. @throws what the bus throws */
+  read(after: number): Promise<HistoryPage> {
+    return this.#reader.read(after);
+  }
+
   /** Wraps a message read from history, which is not part of the ring. */
   wrap(message: StoredMessage): ChannelMessage {
     return new ChannelMessage(message, message.prev, this.#patternOf(message.topic));
@@ -211,7 +220,7 @@ export class Feed {
 
   #readMissing(attempt: number, repaired: number): void {
     const isStale = this.#staleness();
-    this.reader.read(this.#last).then(
+    this.#reader.read(this.#last).then(
       (page) => {
         if (!isStale()) this.#fill(page, attempt, repaired);
       },

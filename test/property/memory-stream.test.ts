@@ -99,6 +99,9 @@ function compare(stream: MemoryStream, model: Model, limit: number): void {
       expect(page.upTo).toBe(page.more ? expected[limit - 1]?.offset : end);
       // Never when something is missing, and always when the plain rule of a stream says so.
       if (page.complete) expect(after).toBeGreaterThanOrEqual(newestDropped);
+      expect(page.completeAfter).toBeGreaterThanOrEqual(newestDropped);
+      if (page.complete) expect(page.completeAfter).toBeLessThanOrEqual(after);
+      else expect(page.lostUpTo).toBeGreaterThanOrEqual(after);
       if (ruleOfStreams(kept, model, after)) expect(page.complete).toBe(true);
       expect(stream.recoverable(filters, after)).toBe(page.complete);
     }

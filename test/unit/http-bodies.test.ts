@@ -110,6 +110,8 @@ describe('small parts', () => {
       ],
       more: true,
       complete: true,
+      completeAfter: 0,
+      lostUpTo: -1,
       upTo: 4,
     } as const;
     expect(historyJson(page, false)).toBe(

@@ -74,13 +74,13 @@ export class ModelBus implements TopicBus {
     throw new Error('clients of the model do not publish');
   }
 
-  history(filters: readonly string[], after: number): Promise<HistoryPage> {
+  history(filters: readonly string[], after: number, _limit: number, from = after): Promise<HistoryPage> {
     const asked = this.#store.head;
     return this.#later(() => {
       const view = this.#chance(this.#faults.stale)
         ? { epoch: asked.epoch, offset: Math.max(0, asked.offset - this.#random.int(6)) }
         : this.#store.head;
-      return this.#store.history(view, filters, after);
+      return this.#store.history(view, filters, after, from);
     });
   }
 

@@ -78,9 +78,14 @@ export class ModelStore {
     return this.between(epoch, filters, offset, head).some((entry) => entry.droppedAt <= head);
   }
 
-  history({ epoch, offset: head }: Position, filters: readonly string[], after: number): HistoryPage {
+  history(
+    { epoch, offset: head }: Position,
+    filters: readonly string[],
+    after: number,
+    from = after,
+  ): HistoryPage {
     const stored = this.between(epoch, filters, 0, head).filter((entry) => entry.droppedAt > head);
-    const due = stored.filter((entry) => entry.offset > after);
+    const due = stored.filter((entry) => entry.offset > from);
     const page = due.slice(0, this.#pageMax);
     const more = due.length > page.length;
     return {
@@ -88,6 +93,7 @@ export class ModelStore {
       messages: withPrev(page, stored),
       more,
       complete: !this.hasLost(epoch, filters, after, head),
+      ...this.#completeness(epoch, filters, head),
       upTo: more ? (page.at(-1)?.offset ?? 0) : head,
     };
   }
@@ -99,8 +105,16 @@ export class ModelStore {
       messages: withPrev(stored.slice(-count), stored),
       more: false,
       complete: true,
+      completeAfter: head,
+      lostUpTo: -1,
       upTo: head,
     };
+  }
+
+  #completeness(epoch: string, filters: readonly string[], head: number) {
+    const lost = this.between(epoch, filters, 0, head).findLast((entry) => entry.droppedAt <= head);
+    const completeAfter = lost?.offset ?? 0;
+    return { completeAfter, lostUpTo: completeAfter - 1 };
   }
 
   #of(epoch: string): Incarnation {
