@@ -45,7 +45,7 @@ export interface SessionRecord {
   readonly userId: string;
   /** `<node id>.<counter>`: names the node as well. */
   readonly id: string;
-  /** ms since the Unix epoch: when it connected, and when a frame last came. */
+  /** ms since the Unix epoch, kept to the second: when it connected, and when a frame last came. */
   readonly login: number;
   readonly active: number;
   readonly device?: string;

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import type { Cluster } from '../broker/cluster.js';
 import { createNamespaces } from '../broker/namespaces.js';
 import { assemble } from './assemble.js';
@@ -29,7 +29,7 @@ export interface StartOptions {
  * @throws ListenError when the port cannot be had; BrokerError `unavailable` when the cluster is away
  */
 export async function startNode(config: Config, log: Logger, options: StartOptions = {}): Promise<Node> {
-  const nodeId = `${config.nodeName}-${randomBytes(4).toString('hex')}`;
+  const nodeId = `${config.nodeName}-${bootId()}`;
   const namespaces = createNamespaces(config.namespaces);
   const engines = await openEngines(config, nodeId, namespaces, log);
   const uws = loadUws(config.limits.headerBytesMax);
@@ -94,4 +94,11 @@ async function joinCluster(
   share();
   // Before it lets anybody in: a token that an operator has blocked must not come back through a node that is new.
   for (const { expSec, id } of await peers.blockedTokens()) authenticator.blockToken(id, expSec);
+}
+
+/** Tells this run of a node from every other one of the same name. Short, since it is in the id of each session in Redis. */
+function bootId(): string {
+  return randomInt(36 ** 6)
+    .toString(36)
+    .padStart(6, '0');
 }

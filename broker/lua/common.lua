@@ -19,7 +19,13 @@ local function untilOf(value, ttlMs)
   local ok, record = pcall(cjson.decode, value)
   if not ok or type(record) ~= 'table' then return nil end
   if type(record['until']) == 'number' then return record['until'] end
-  if ttlMs and type(record.active) == 'number' then return record.active + ttlMs end
+  if ttlMs and type(record.login) == 'number' then
+    local active = type(record.active) == 'number' and record.active or 0
+    -- In ms since the Unix epoch, or in seconds after the login.
+    if active >= 1e11 then return active + ttlMs end
+    local login = record.login >= 1e11 and record.login or record.login * 1000
+    return login + active * 1000 + ttlMs
+  end
   return math.huge
 end
 

@@ -14,7 +14,7 @@ function json(value: unknown): Payload {
 }
 
 function session(userId: string, counter = 1): SessionRecord {
-  return { userId, id: `edge-1.${counter}`, login: 1, active: 2, device: `device ${counter}` };
+  return { userId, id: `edge-1.${counter}`, login: 1000, active: 3000, device: `device ${counter}` };
 }
 
 /** What every direct queue does, whatever it runs on. */

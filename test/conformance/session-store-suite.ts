@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sessionTtlSec, type SessionRecord, type SessionStore } from '../../broker/sessions.js';
 import type { UsersEngine, UsersFixture } from './users-engine.js';
 
-const login = 1_700_000_000_123;
+/** Times of sessions are kept to the second. */
+const login = 1_700_000_000_000;
 const oddUsers = ['a.b', 'a:b', 'a=b', 'a@b', 'a-b', '.', ':', '=', '@', '-', 'x'.repeat(128), '0'];
 
 function session(userId: string, counter = 1, more: Partial<SessionRecord> = {}): SessionRecord {
@@ -50,7 +51,7 @@ export function sessionStoreConformance(name: string, engine: UsersEngine): void
     });
 
     it('keeps what was registered, device or none', async () => {
-      const phone = session('ann', 1, { device: 'phone "é"', active: login + 5 });
+      const phone = session('ann', 1, { device: 'phone "é"', active: login + 5000 });
       const desk = session('ann', 2);
       expect(await store.register(phone)).toEqual({ pending: [], newest: 0 });
       expect(await store.register(desk)).toEqual({ pending: [], newest: 0 });
@@ -90,7 +91,7 @@ export function sessionStoreConformance(name: string, engine: UsersEngine): void
 
     it('registers again what has gone, when it is refreshed', async () => {
       await store.register(session('ann', 1));
-      const refreshed = [session('ann', 1, { active: login + 1 }), session('ann', 2), session('bob', 3)];
+      const refreshed = [session('ann', 1, { active: login + 1000 }), session('ann', 2), session('bob', 3)];
       expect(await store.refresh(refreshed)).toEqual(
         new Map([
           ['ann', 0],
