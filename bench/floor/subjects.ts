@@ -1,63 +1,59 @@
-import { fileURLToPath } from 'node:url';
-import { encodeJsonClient, encodeJsonServer, jsonCodec } from '../../protocol/codec-json.js';
-import type { JsonPayload } from '../../protocol/payload.js';
-import type { Wrap } from './publisher.js';
+import { encodeJsonServer } from '../../protocol/codec-json.js';
+import { encodeMsgpackServer } from '../../protocol/codec-msgpack.js';
+import { builtFile } from '../built.js';
+import type { FleetOptions } from '../fleet/fleet-plan.js';
+import type { PublisherOptions } from '../fleet/publisher.js';
 
-/** One server that is measured: how it is started, and how its clients subscribe and publish. */
+/** One server that fans out: how it is started, and how its clients subscribe and publish. */
 export interface Subject {
-  readonly name: 'bare' | 'node-live' | 'node-durable';
+  readonly name: SubjectName;
   readonly entry: string;
-  readonly variables: Record<string, string>;
-  readonly subscribeTarget: string;
-  readonly publishTarget: string;
-  readonly protocol?: string;
-  readonly readyOn: 'upgrade' | 'subscribed';
-  readonly wrap: Wrap;
+  readonly env: Readonly<Record<string, string>>;
+  readonly topic: string;
+  readonly subscribe: Pick<FleetOptions, 'path' | 'offerProtocol' | 'readyOn'>;
+  readonly publish: Pick<PublisherOptions, 'path' | 'offerProtocol' | 'wrap'>;
 }
 
-const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
-const durableTopic = 'item.floor';
-const liveTopic = 'floor.live';
+export const subjectNames = ['bare', 'node-live', 'node-durable'] as const;
+export type SubjectName = (typeof subjectNames)[number];
 
-/** Out of the box but for the frame rate of the one publisher, and the port. */
-const nodeVariables = {
-  TOPICAST_HOST: '127.0.0.1',
-  TOPICAST_PORT: '0',
-  TOPICAST_LOG_LEVEL: 'error',
+const durableTopic = 'item.floor';
+
+/** What one publisher needs that sends more than a client may. */
+export const fastPublisherEnv = {
   TOPICAST_LIMIT_FRAMES_PER_SEC: '1000000',
   TOPICAST_LIMIT_FRAMES_BURST: '1000000',
-  TOPICAST_DRAIN_SEC: '0',
 };
 
 export const subjects: readonly Subject[] = [
   {
     name: 'bare',
-    entry: built('bench/floor/bare-uws.js'),
-    variables: {},
-    subscribeTarget: '/sub',
-    publishTarget: '/pub',
-    readyOn: 'upgrade',
-    // The frame that a node would make of it, so that both write the same bytes to the same sockets.
-    wrap: (payload, number) =>
-      encodeJsonServer({ type: 'msg', topic: durableTopic, data: json(payload), offset: number + 1 }),
+    entry: builtFile('bench/floor/bare-uws.js'),
+    env: {},
+    topic: durableTopic,
+    subscribe: { path: '/sub', offerProtocol: false, readyOn: 'upgrade' },
+    publish: {
+      path: '/pub',
+      offerProtocol: false,
+      // The frame that a node would make of it, so that both write the same bytes to the same sockets.
+      wrap({ data, number, topic }) {
+        const frame = { type: 'msg', topic, data, offset: number + 1 } as const;
+        return data.format === 'json' ? encodeJsonServer(frame) : encodeMsgpackServer(frame);
+      },
+    },
   },
-  nodeSubject('node-live', liveTopic),
+  nodeSubject('node-live', 'floor.live'),
   nodeSubject('node-durable', durableTopic),
 ];
 
-function nodeSubject(name: Subject['name'], topic: string): Subject {
+/** Out of the box but for the frame rate of the one publisher. */
+function nodeSubject(name: SubjectName, topic: string): Subject {
   return {
     name,
-    entry: built('node/main.js'),
-    variables: nodeVariables,
-    subscribeTarget: `/v1/connect?topics=${topic}`,
-    publishTarget: '/v1/connect',
-    protocol: jsonCodec.subprotocol,
-    readyOn: 'subscribed',
-    wrap: (payload, number) => encodeJsonClient({ type: 'publish', req: number, topic, data: json(payload) }),
+    entry: builtFile('node/main.js'),
+    env: fastPublisherEnv,
+    topic,
+    subscribe: {},
+    publish: {},
   };
-}
-
-function json(text: string): JsonPayload {
-  return { format: 'json', text };
 }

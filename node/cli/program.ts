@@ -68,6 +68,7 @@ export function createProgram(parts: CliParts): Command {
   addPub(program, parts);
   addPush(program, parts);
   addToken(program, parts);
+  addBench(program, parts);
   return program;
 }
 
@@ -196,6 +197,17 @@ function addToken(program: Command, { io }: CliParts): void {
       });
       await writeLine(io.stdout, token);
     });
+}
+
+/** It has a tree of commands of its own, which is loaded when it is wanted: nobody else needs the load generator. */
+function addBench(program: Command, parts: CliParts): void {
+  program
+    .command('bench')
+    .description('Measure a scenario; alone: list them.')
+    .argument('[scenario and options...]')
+    .allowUnknownOption()
+    .helpOption(false)
+    .action(async (args: string[]) => (await import('./bench.js')).bench(args, parts));
 }
 
 function withTarget(command: Command): Command {

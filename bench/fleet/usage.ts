@@ -13,3 +13,10 @@ export function cpuSecondsOf(pid: number): number {
   ticksPerSec ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSec;
 }
+
+/** Memory of a process that is in RAM, in bytes: `VmRSS` of proc(5) `/proc/<pid>/status`. */
+export function rssBytesOf(pid: number): number {
+  const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
+  if (match === null) throw new Error(`process ${pid} has no memory`);
+  return Number(match[1]) * 1024;
+}

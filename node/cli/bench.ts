@@ -1,0 +1,111 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { scenarios } from '../../bench/scenarios/index.js';
+import { flagOf, OptionError, type OptionSpec } from '../../bench/scenarios/options.js';
+import { createProgress } from '../../bench/scenarios/progress.js';
+import { runScenario } from '../../bench/scenarios/run.js';
+import type { Scenario } from '../../bench/scenarios/scenario.js';
+import type { BenchResult } from '../../bench/result/result.js';
+import { resultTable } from '../../bench/result/table.js';
+import { CliFailure, describe, oneLine } from './errors.js';
+import { writeLine, type CliIo } from './io.js';
+
+/** What `bench` needs of the command line that it is part of. */
+export interface BenchParts {
+  readonly io: CliIo;
+  readonly version: string;
+}
+
+/** Runs `topicast bench …`. @throws CommanderError for wrong usage; CliFailure when a count was off or nothing could be measured */
+export async function bench(args: readonly string[], parts: BenchParts): Promise<void> {
+  await createBench(parts).parseAsync([...args], { from: 'user' });
+}
+
+function createBench(parts: BenchParts): Command {
+  const { io } = parts;
+  const root = new Command('topicast bench')
+    .description(
+      'Measures a scenario, each with the servers that it needs. Linux only: CPU is read from /proc.',
+    )
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+      outputError: (text, write) => write(`${oneLine(text)}\n`),
+    })
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 measured, 1 a count was off or nothing could be measured, 2 wrong usage.',
+    )
+    .action(() => root.outputHelp());
+  for (const scenario of scenarios) addScenario(root, scenario, parts);
+  return root;
+}
+
+function addScenario(root: Command, scenario: Scenario, parts: BenchParts): void {
+  const command = root.command(scenario.name).description(scenario.summary).allowExcessArguments(false);
+  for (const [key, option] of Object.entries(scenario.options)) command.addOption(optionOf(key, option));
+  command
+    .option('--json <file>', 'where the result is written; bench-results/<name>-<time>.json unless given')
+    .action(async ({ json, ...values }: Record<string, unknown>) => {
+      const result = await measure(scenario, values, parts);
+      await save(typeof json === 'string' ? json : fileFor(result), result, parts);
+      await print(result, parts);
+      if (result.faults.length > 0) {
+        throw new CliFailure(`${scenario.name} has failed: ${result.faults.join('; ')}`);
+      }
+    });
+}
+
+function optionOf(key: string, spec: OptionSpec<unknown>): Option {
+  const { argument, fallback, help } = spec;
+  const shown = Array.isArray(fallback) ? fallback.join(',') : fallback;
+  const option = new Option(argument === '' ? flagOf(key) : `${flagOf(key)} ${argument}`, help).argParser(
+    (text: string) => {
+      try {
+        return spec.parse(text);
+      } catch (error) {
+        throw error instanceof OptionError ? new InvalidArgumentError(error.message) : error;
+      }
+    },
+  );
+  return fallback === '' || fallback === false ? option : option.default(fallback, String(shown));
+}
+
+async function measure(
+  scenario: Scenario,
+  values: Readonly<Record<string, unknown>>,
+  { io, version }: BenchParts,
+): Promise<BenchResult> {
+  const stopping = new AbortController();
+  const forget = io.onStopSignal(() => stopping.abort(new CliFailure('interrupted')));
+  try {
+    const progress = createProgress(io.stderr);
+    return await runScenario(scenario, values, { signal: stopping.signal, progress, version });
+  } finally {
+    forget();
+  }
+}
+
+function fileFor({ scenario, startedAt }: BenchResult): string {
+  return `bench-results/${scenario}-${startedAt.replaceAll(':', '-')}.json`;
+}
+
+async function save(file: string, result: BenchResult, { io }: BenchParts): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, `${JSON.stringify(result, null, 2)}\n`);
+  } catch (error) {
+    // The figures are still printed: they may have taken an hour.
+    await writeLine(io.stderr, `cannot write ${file}: ${describe(error)}`);
+    return;
+  }
+  await writeLine(io.stderr, `written: ${file}`);
+}
+
+async function print(result: BenchResult, { io }: BenchParts): Promise<void> {
+  if (result.rows.length > 0) await writeLine(io.stdout, resultTable(result.rows));
+  for (const doubt of result.doubts) await writeLine(io.stderr, `in doubt: ${doubt}`);
+  for (const fault of result.faults) await writeLine(io.stderr, `fault: ${fault}`);
+}
