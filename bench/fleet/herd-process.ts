@@ -1,4 +1,4 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { builtFile } from '../built.js';
@@ -32,6 +32,19 @@ const shipped: HerdProgram = {
 
 const stopMsMax = 5_000;
 
+/** Those that run. Should this process end without having stopped them, they go too; one listener for all, as there may be fifty. */
+const running = new Set<ChildProcess>();
+let isWatchingExit = false;
+
+function endWithThisProcess(child: ChildProcess): void {
+  running.add(child);
+  if (isWatchingExit) return;
+  isWatchingExit = true;
+  process.once('exit', () => {
+    for (const one of running) one.kill('SIGKILL');
+  });
+}
+
 /** Starts it and waits until it takes commands; no socket is open then. @throws Error when it cannot be started */
 export async function startHerd(
   settings: HerdSettings,
@@ -51,12 +64,11 @@ export async function startHerd(
       waiting.delete(line.id);
     });
   });
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
+  endWithThisProcess(child);
   const ended = new Promise<void>((resolve) => {
     child.once('error', (error) => fail(error));
     child.once('close', (code, signal) => {
-      process.off('exit', kill);
+      running.delete(child);
       fail(new Error(`a process of client sockets ended with ${signal ?? `exit code ${code}`}`));
       resolve();
     });
@@ -80,7 +92,7 @@ export async function startHerd(
     },
     async stop() {
       child.stdin.end();
-      const timer = setTimeout(kill, stopMsMax);
+      const timer = setTimeout(() => child.kill('SIGKILL'), stopMsMax);
       await ended;
       clearTimeout(timer);
     },

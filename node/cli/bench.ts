@@ -36,7 +36,8 @@ function createBench(parts: BenchParts): Command {
     })
     .addHelpText(
       'after',
-      '\nExit codes: 0 measured, 1 a count was off or nothing could be measured, 2 wrong usage.',
+      '\nExamples:\n  topicast bench fanout --help\n  topicast bench fanout --sockets 5000 --rate 100 --json fanout.json\n' +
+        '\nExit codes: 0 measured, 1 a count was off or nothing could be measured, 2 wrong usage.',
     )
     .action(() => root.outputHelp());
   for (const scenario of scenarios) addScenario(root, scenario, parts);

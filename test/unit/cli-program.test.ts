@@ -126,7 +126,7 @@ describe('help', () => {
       version: '1.2.3',
       serve: () => Promise.resolve(),
     }).commands.map((command) => command.name());
-    expect(names).toEqual(['serve', 'sub', 'pub', 'push', 'token']);
+    expect(names).toEqual(['serve', 'sub', 'pub', 'push', 'token', 'bench']);
     for (const args of [['--help'], ...names.map((name) => [name, '--help'])]) {
       const outcome = await run(args);
       expect(outcome).toMatchObject({ code: 0, stderr: '' });

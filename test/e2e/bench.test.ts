@@ -1,0 +1,182 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startFleet, type Fleet } from '../../bench/fleet/fleet.js';
+import type { FleetOptions } from '../../bench/fleet/fleet-plan.js';
+import { openPublisher, type Publisher, type PublisherOptions } from '../../bench/fleet/publisher.js';
+import { fastPublisherEnv } from '../../bench/floor/subjects.js';
+import { startNode, type RunningNode } from '../../bench/demo/node-process.js';
+import { parseResult } from '../../bench/result/result.js';
+import { encodeJsonClient } from '../../protocol/codec-json.js';
+import { markedPayload } from '../../bench/fleet/marker.js';
+import { mainPath, runCli } from '../support/child.js';
+
+const topics = ['item.1', 'item.2', 'live.1'];
+const env = { TOPICAST_HOST: '127.0.0.1', TOPICAST_PORT: '0', TOPICAST_DRAIN_SEC: '0', ...fastPublisherEnv };
+
+let node: RunningNode;
+const opened: { stop(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  node = await startNode(mainPath, env);
+});
+afterAll(async () => {
+  for (const one of opened) await one.stop();
+  await node.stop();
+});
+
+async function fleetOf(options: Partial<FleetOptions>): Promise<Fleet> {
+  const fleet = await startFleet({ urls: [node.url], sockets: 60, groups: [topics], ...options });
+  opened.push(fleet);
+  await fleet.open({ perSec: 2000, atOnce: 20 });
+  return fleet;
+}
+
+async function publisherOf(options: Partial<PublisherOptions>): Promise<Publisher> {
+  const publisher = await openPublisher({ url: node.url, bytes: 80, topics, ...options });
+  opened.push({ stop: async () => publisher.close() });
+  return publisher;
+}
+
+const clean = {
+  lost: 0,
+  doubled: 0,
+  disorder: 0,
+  foreign: 0,
+  gaps: 0,
+  notRecovered: 0,
+  resyncs: 0,
+  faults: [],
+};
+
+describe('the command', () => {
+  it('measures a small fanout, counts exactly, and leaves a result that can be read', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'topicast-bench-'));
+    const file = join(folder, 'deep', 'fanout.json');
+    const args = ['--sockets', '100', '--seconds', '2', '--warm-up', '1', '--rounds', '1', '--json', file];
+    const child = runCli(['bench', 'fanout', ...args]);
+    expect(await child.exited, child.stderr).toBe(0);
+    const result = parseResult(await readFile(file, 'utf8'));
+    await rm(folder, { recursive: true });
+    expect(result).toMatchObject({ scenario: 'fanout', faults: [], doubts: [] });
+    expect(result.settings).toMatchObject({ sockets: 100, seconds: 2, codec: 'json' });
+    expect(result.rows.map((row) => [row.labels['subject'], row.figures.deliveries])).toEqual([
+      ['bare', 40_000],
+      ['node-live', 40_000],
+      ['node-durable', 40_000],
+    ]);
+    for (const { figures, latency } of result.rows) {
+      expect(figures.cpuUsPerDelivery).toBeGreaterThan(0);
+      expect(figures.p99Ms).toBeGreaterThan(0);
+      expect(latency?.at(-1)?.[1]).toBeGreaterThan(0);
+    }
+    expect(child.stdout).toContain('against bare µWS');
+  });
+
+  it('lists the scenarios, and refuses what it does not know', async () => {
+    const list = runCli(['bench']);
+    expect(await list.exited).toBe(0);
+    expect(list.stdout).toContain('fanout [options]');
+    for (const args of [['nothing'], ['fanout', '--sockets', '1'], ['fanout', '--nothing']]) {
+      expect(await runCli(['bench', ...args]).exited, args.join(' ')).toBe(2);
+    }
+  });
+});
+
+describe.each(['json', 'msgpack'] as const)('a fleet with %s', (codec) => {
+  it('resumes what it has cut without a hole or a repeat', async () => {
+    const fleet = await fleetOf({ codec, processes: 2, users: { prefix: 'u' } });
+    const publisher = await publisherOf({ codec: codec === 'json' ? 'msgpack' : 'json' });
+    await publisher.send(300, 1000);
+    expect((await fleet.delivered(300 * 60)).messages).toBe(300 * 60);
+
+    const dropped = await fleet.drop(0.5);
+    expect(dropped.ready).toBe(30);
+    await publisher.send(300, 3000);
+    await fleet.delivered(300 * 60 + 300 * 30);
+    const back = await fleet.open({ perSec: 2000, atOnce: 20 });
+    expect(back.ready).toBe(60);
+    await publisher.send(300, 3000);
+    // The hundred of the live topic that were sent meanwhile do not come back, and nobody calls them lost.
+    const due = 900 * 60 - 100 * 30;
+    const state = await fleet.delivered(due);
+    expect(state).toMatchObject({ messages: due, closed: {}, ...clean });
+    expect(publisher.refused).toEqual([]);
+    expect((await fleet.close()).ready).toBe(0);
+  });
+
+  it('takes latencies of the probes, and only theirs', async () => {
+    const fleet = await fleetOf({ codec, probes: 4, napMs: 20, groups: [['live.probes']] });
+    const publisher = await publisherOf({ codec, topics: ['live.probes'] });
+    await fleet.begin();
+    await publisher.send(50, 1000);
+    await fleet.delivered(50 * 60);
+    const { cpuShares, latencies, messagesPerRead, state } = await fleet.measured();
+    expect(latencies.count).toBe(50 * 4);
+    expect(cpuShares).toHaveLength(3);
+    expect(messagesPerRead).toBeGreaterThan(0);
+    expect(state).toMatchObject({ messages: 50 * 60, ...clean });
+  });
+});
+
+describe('the checker', () => {
+  /** A publisher whose numbers are these, one after the other. */
+  function misnumbered(topic: string, numbers: readonly number[]): Promise<Publisher> {
+    return publisherOf({
+      topics: [topic],
+      wrap: ({ number }) => {
+        const data = markedPayload('json', { dueUs: 1, number: numbers[number] ?? -1 }, 80);
+        return encodeJsonClient({ type: 'publish', topic, data });
+      },
+    });
+  }
+
+  it('finds a hole, a repeat and a late message on every socket', async () => {
+    for (const [numbers, found] of [
+      [[0, 1, 3, 4], { lost: 60 }],
+      [[0, 1, 1, 2], { doubled: 60 }],
+      [[0, 2, 1, 3], { disorder: 60 }],
+      [[2, 3, 4, 5], { lost: 120 }],
+    ] as const) {
+      const topic = `checked.${numbers.join('-')}`;
+      const fleet = await fleetOf({ groups: [[topic]], firstNumber: 0 });
+      const publisher = await misnumbered(topic, numbers);
+      await publisher.send(4, 1000);
+      expect(await fleet.delivered(4 * 60)).toMatchObject({ messages: 4 * 60, ...clean, ...found });
+      await fleet.stop();
+    }
+  });
+
+  it('tells of topics that were refused and of sockets that the server has closed', async () => {
+    const refused = await startFleet({ urls: [node.url], sockets: 2, groups: [['not..a.topic']] });
+    opened.push(refused);
+    expect((await refused.open()).faults.join()).toContain('invalid_topic');
+
+    const brief = await startNode(mainPath, env);
+    const fleet = await startFleet({ urls: [brief.url], sockets: 5, groups: [['a.b']], comeBack: false });
+    opened.push(fleet);
+    await fleet.open();
+    await brief.stop();
+    await expect.poll(async () => (await fleet.state()).closed).toEqual({ 4000: 5 });
+    await expect(fleet.open()).rejects.toThrow('5 of 5 sockets could not be opened: connect ECONNREFUSED');
+  });
+
+  it('signs tokens for a node that asks for them, waits when told to, and goes to another node when one is gone', async () => {
+    const secret = 'a secret of at least thirty-two bytes';
+    const strict = { ...env, TOPICAST_JWT_SECRET: secret, TOPICAST_CONNECT_RATE: '40' };
+    const [first, second] = [await startNode(mainPath, strict), await startNode(mainPath, strict)];
+    opened.push(first, second);
+    const users = { prefix: 'u', secret };
+    const urls = [first.url, second.url];
+    const fleet = await startFleet({ urls, sockets: 100, groups: [['a.b']], users, comeBack: true });
+    opened.push(fleet);
+    const state = await fleet.open({ perSec: 5000, atOnce: 100, retryRefused: true });
+    expect(state).toMatchObject({ ready: 100, failed: 0, closed: {}, faults: [] });
+    expect(state.refused).toBeGreaterThan(0);
+
+    await first.stop();
+    await expect.poll(async () => (await fleet.state()).ready, { timeout: 60_000 }).toBe(100);
+    expect((await fleet.state()).closed).toEqual({ 4000: 50 });
+  });
+});
