@@ -141,9 +141,11 @@ class NatsBus implements TopicBus {
     }
     const subject = this.#subjects.in(topic);
     const headers = encodeHeaders(payload, id === undefined ? undefined : messageIdOf(publisher, topic, id));
+    const newest = durable.newest;
     const { duplicate, seq } = await this.#store(subject, body, headers, id !== undefined);
     // An offset that was taken already: it is another stream. Its epoch has to be known before it is told.
-    if (!duplicate && seq <= durable.floor.offset) await durable.audit(0);
+    if (!duplicate && seq <= newest) await durable.audit(0);
+    else durable.stored(seq);
     return { epoch: durable.floor.epoch, offset: seq, duplicate };
   }
 

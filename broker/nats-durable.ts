@@ -44,6 +44,8 @@ export class NatsDurable {
   #epoch: string;
   /** Everything up to here was handed to the handler. */
   #floor: StreamMark;
+  /** The newest sequence that anybody has told this node: of messages, heads and acknowledgements. */
+  #newest: number;
   /** The stream as it was at the last audit. */
   #seen: StreamState;
   #auditedAt = Date.now();
@@ -57,11 +59,17 @@ export class NatsDurable {
     this.#epoch = epoch;
     this.#floor = parts.stream.markOf(state);
     this.#seen = state;
+    this.#newest = state.lastSeq;
     this.#followers = new NatsFollowers({ ...parts, onMessage: this.#onFollowed });
   }
 
   get floor(): Position {
     return { epoch: this.#epoch, offset: this.#floor.seq };
+  }
+
+  /** The newest sequence that this node has heard of. */
+  get newest(): number {
+    return this.#newest;
   }
 
   /** What is read from the stream for patterns. */
@@ -91,6 +99,11 @@ export class NatsDurable {
     }
   }
 
+  /** A message was stored at this place: whoever hears of it says so, and a stream that has not come as far is another one. */
+  stored(offset: number): void {
+    if (offset > this.#newest) this.#newest = offset;
+  }
+
   close(key: string): void {
     const interest = this.#interests.get(key);
     if (interest === undefined) return;
@@ -102,7 +115,6 @@ export class NatsDurable {
   head(filters: readonly string[]): Promise<OpenedHead> {
     return this.#inOneEpoch(async (epoch) => {
       const state = await this.#state();
-      this.#demandKnown(state);
       // Asked after the state, so nothing of the interest lies between the two.
       const newest = await this.stream.newest(filters);
       return { epoch, offset: Math.max(state.lastSeq, newest), newest };
@@ -124,8 +136,7 @@ export class NatsDurable {
         return { ...page, epoch, complete: true, lostUpTo: -1 };
       }
       // Asked after the reading, for which it may have had to wait: what was dropped before it shows.
-      const state = await this.stream.state(topic);
-      this.#demandKnown(state);
+      const state = await this.#known(topic);
       const completeness = await completenessOf(this.stream, filters, state, after);
       let { upTo } = page;
       // A copy that lags sees less than there is, so that it saw nothing more proves nothing: the leader has to say so.
@@ -138,7 +149,6 @@ export class NatsDurable {
     return this.#inOneEpoch(async (epoch) => {
       const wanted = Math.min(count, historyPageMessagesMax);
       const state = await this.#state();
-      this.#demandKnown(state);
       const newest = await this.stream.newest(filters);
       const { lastRead, messages } = await this.#parts.reader.last(
         this.stream,
@@ -155,7 +165,7 @@ export class NatsDurable {
 
   recoverable(filters: readonly string[], offset: number): Promise<boolean> {
     return this.#inOneEpoch(async () => {
-      this.#demandKnown(await this.#state());
+      await this.#state();
       return this.stream.isComplete(filters, offset);
     });
   }
@@ -195,7 +205,7 @@ export class NatsDurable {
 
   async #claim(): Promise<Claim> {
     const { epochs, replicas } = this.#parts;
-    const seenHere = { epoch: this.#epoch, seen: this.#floor };
+    const seenHere = { epoch: this.#epoch, seen: this.#floor, newest: this.#newest };
     try {
       return await epochs.claim(this.stream, seenHere);
     } catch (error) {
@@ -228,6 +238,7 @@ export class NatsDurable {
   async #adopt(epoch: string, state: StreamState): Promise<void> {
     this.#epoch = epoch;
     this.#floor = this.stream.markOf(state);
+    this.#newest = state.lastSeq;
     this.#auditedAt = Date.now();
     for (const interest of this.#interests.values()) interest.delivered = state.lastSeq;
     // In the same turn: what is delivered from here on counts from the new head.
@@ -276,6 +287,7 @@ export class NatsDurable {
   #hand(interest: DurableInterest, topic: string, offset: number, prev: number, message: Msg): void {
     const body = decodeBody(message);
     interest.delivered = Math.max(interest.delivered, offset);
+    this.stored(offset);
     if (body.ok) this.#parts.handler.onStored(interest.key, { topic, payload: body.value, offset, prev });
     else this.#parts.handler.onUnparsable(interest.key, { topic, offset, prev }, body.message);
   }
@@ -284,7 +296,7 @@ export class NatsDurable {
   #state(): Promise<StreamState> {
     this.#statePromise ??= Promise.resolve().then(() => {
       this.#statePromise = undefined;
-      return this.stream.state();
+      return this.#known();
     });
     return this.#statePromise;
   }
@@ -311,8 +323,10 @@ export class NatsDurable {
   }
 
   /** A stream that is not the one this node knows is looked at at once; what is read of it meanwhile has no epoch. */
-  #demandKnown(state: StreamState): void {
-    if (state.lastSeq >= this.#floor.seq) return;
+  async #known(topic?: string): Promise<StreamState> {
+    const before = this.#newest;
+    const state = await this.stream.state(topic);
+    if (state.lastSeq >= before) return state;
     this.audit(0).catch(this.#parts.onFault);
     throw unavailable('the stream seems to have been replaced');
   }

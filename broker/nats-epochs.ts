@@ -28,12 +28,12 @@ export class NatsEpochs {
 
   /**
    * The epoch of a stream: the known one while it fits, else a new one.
-   * @param seenHere what this node has seen of the stream in the epoch that it knows
+   * @param seenHere what this node has seen of the stream in the epoch that it knows: a message of its last audit, and the newest sequence since
    * @param isLost the stream of that epoch is known to be gone
    */
   async claim(
     stream: NatsStream,
-    seenHere?: { readonly epoch: string; readonly seen: StreamMark },
+    seenHere?: { readonly epoch: string; readonly seen: StreamMark; readonly newest: number },
     isLost = false,
   ): Promise<Claim> {
     for (;;) {
@@ -46,7 +46,8 @@ export class NatsEpochs {
         !(isLost && seenHere?.epoch === known.epoch) &&
         (await stream.holds(state, known.seen)) &&
         // When another node has minted a new epoch already, this one's mark is of the stream before.
-        (seenHere?.epoch !== known.epoch || (await stream.holds(state, seenHere.seen)));
+        (seenHere?.epoch !== known.epoch ||
+          ((await stream.reaches(state, seenHere.newest)) && (await stream.holds(state, seenHere.seen))));
       // A leader that had to catch up first has another state by now.
       if (fits && state.lastSeq < known.seen.seq) continue;
       if (fits) return { epoch: known.epoch, state };

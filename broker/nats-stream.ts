@@ -94,13 +94,19 @@ export class NatsStream {
     return { seq: lastSeq, time: lastTime, created };
   }
 
-  /** Whether the stream, in this state, is one in which that message was stored; so too when it has been dropped since. */
-  async holds(state: StreamState, mark: StreamMark): Promise<boolean> {
-    for (let proof = 1, { lastSeq } = state; lastSeq < mark.seq; proof++) {
+  /** Whether the stream, in this state or soon after it, has come as far as that sequence. */
+  async reaches(state: StreamState, seq: number): Promise<boolean> {
+    for (let proof = 1, { lastSeq } = state; lastSeq < seq; proof++) {
       if (proof > proofs) return false;
       await new Promise((resolve) => setTimeout(resolve, proofMs));
       ({ lastSeq } = await this.state());
     }
+    return true;
+  }
+
+  /** Whether the stream, in this state, is one in which that message was stored; so too when it has been dropped since. */
+  async holds(state: StreamState, mark: StreamMark): Promise<boolean> {
+    if (!(await this.reaches(state, mark.seq))) return false;
     const found = mark.seq === 0 ? undefined : await this.#get({ seq: mark.seq });
     if (found !== undefined) return Date.parse(found.time) === mark.time;
     return Math.abs(state.created - mark.created) < createdApartMsMax;
