@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { cpuSecondsOf } from '../floor/cpu.js';
+import { cpuSecondsOf } from '../fleet/usage.js';
 import { startNode } from '../demo/node-process.js';
 import { startNats, startNatsCluster } from '../servers/nats-kit.js';
 import type { ResultRow } from '../result/result.js';
