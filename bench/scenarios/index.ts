@@ -1,5 +1,9 @@
+import { connect } from './connect.js';
+import { durablePublish } from './durable-publish.js';
 import { fanout } from './fanout.js';
+import { idle } from './idle.js';
 import type { Scenario } from './scenario.js';
+import { topics } from './topics.js';
 
 /** Every scenario, in the order in which they are listed. */
-export const scenarios: readonly Scenario[] = [fanout];
+export const scenarios: readonly Scenario[] = [fanout, topics, idle, connect, durablePublish];

@@ -1,0 +1,92 @@
+import type { Fleet } from '../fleet/fleet.js';
+import { cpuSecondsOf, rssBytesOf } from '../fleet/usage.js';
+import { stateFaults } from './delivery.js';
+import { choice, whole } from './options.js';
+import { defineScenario, type ScenarioContext } from './scenario.js';
+import { secretOf, serversOf } from './sessions.js';
+
+const options = {
+  sockets: whole('sessions', 10_000, 100, 1_000_000),
+  nodes: whole('that share them; each holds 19,500 at most', 1, 1, 100),
+  topics: whole('that each session subscribes to', 2, 0, 100),
+  pool: whole('topics in all', 100, 1, 100_000),
+  engine: choice('what nodes connect to', ['cluster', 'embedded'], 'cluster'),
+  codec: choice('of the clients', ['json', 'msgpack'], 'json'),
+  settle: whole('seconds to wait before memory is read', 10, 1, 600),
+  idle: whole('seconds for which CPU is counted then', 20, 1, 600),
+};
+
+/** What a session costs that does nothing: memory of the node, and CPU of its heartbeats and refreshes. */
+export const idle = defineScenario({
+  name: 'idle',
+  summary: 'Memory and CPU of sessions that are registered, subscribed and quiet.',
+  options,
+  async run(context, values) {
+    const servers = await serversOf(context, values.engine);
+    const nodes = await context.startNodes(values.nodes, {
+      ...(servers === undefined ? {} : { servers }),
+      env: { TOPICAST_JWT_SECRET: secretOf(), TOPICAST_CONNECT_RATE: '1000000' },
+    });
+    const pids = nodes.map(({ pid }) => pid);
+    // A first few thousand, closed again: what the process grows by once is not a session's.
+    await context.scope(async (inner) => {
+      await inner.openFleet(await fleetOf(inner, nodes, 2000, values));
+    });
+    await pause(values.settle);
+    const before = sum(pids.map(rssBytesOf));
+    const fleet = await fleetOf(context, nodes, values.sockets, values);
+    await context.openFleet(fleet);
+    await pause(values.settle);
+    const rss = sum(pids.map(rssBytesOf));
+    const cpu = sum(pids.map(cpuSecondsOf));
+    await pause(values.idle);
+    const used = sum(pids.map(cpuSecondsOf)) - cpu;
+    const state = await fleet.state();
+    const { codec, engine, sockets, topics } = values;
+    return {
+      rows: [
+        {
+          labels: { engine, codec, topics, nodes: values.nodes },
+          figures: {
+            sockets,
+            rssBytesPerSession: (rss - before) / sockets,
+            serverRssMb: rss / 1e6,
+            serverCpuShare: used / values.idle,
+          },
+        },
+      ],
+      faults: [
+        ...stateFaults(state),
+        ...(state.ready === sockets ? [] : [`${state.ready} of ${sockets} sessions are left`]),
+      ],
+      doubts: [],
+    };
+  },
+});
+
+function fleetOf(
+  context: ScenarioContext,
+  nodes: readonly { readonly url: string }[],
+  sockets: number,
+  values: { readonly topics: number; readonly pool: number; readonly codec: 'json' | 'msgpack' },
+): Promise<Fleet> {
+  const groups = Array.from({ length: values.pool }, (_, i) =>
+    Array.from({ length: values.topics }, (__, k) => `item.idle-${(i + k) % values.pool}`),
+  );
+  return context.startFleet({
+    urls: nodes.map(({ url }) => url),
+    sockets,
+    groups,
+    codec: values.codec,
+    users: { prefix: 'idle', secret: secretOf() },
+    check: 'none',
+  });
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function pause(seconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+}
