@@ -38,7 +38,7 @@ export async function withContext<T>(
       started(
         launch(options),
         (node) => node.stop(),
-        (node) => node.died,
+        options?.mayEnd === true ? undefined : (node) => node.died,
       ),
     async startNodes(count, options) {
       const nodes: RunningNode[] = [];

@@ -4,6 +4,7 @@ import { stateFaults } from './delivery.js';
 import { choice, whole } from './options.js';
 import { defineScenario, type ScenarioContext } from './scenario.js';
 import { secretOf, serversOf } from './sessions.js';
+import { pause, sum } from './waiting.js';
 
 const options = {
   sockets: whole('sessions', 10_000, 100, 1_000_000),
@@ -81,12 +82,4 @@ function fleetOf(
     users: { prefix: 'idle', secret: secretOf() },
     check: 'none',
   });
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-function pause(seconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }

@@ -2,8 +2,9 @@ import { connect } from './connect.js';
 import { durablePublish } from './durable-publish.js';
 import { fanout } from './fanout.js';
 import { idle } from './idle.js';
+import { resume } from './resume.js';
 import type { Scenario } from './scenario.js';
 import { topics } from './topics.js';
 
 /** Every scenario, in the order in which they are listed. */
-export const scenarios: readonly Scenario[] = [fanout, topics, idle, connect, durablePublish];
+export const scenarios: readonly Scenario[] = [fanout, topics, idle, connect, resume, durablePublish];

@@ -53,6 +53,8 @@ export interface NodeOptions {
   readonly flags?: readonly string[];
   /** Of the build; a node unless given. */
   readonly entry?: string;
+  /** Its end does not make the run fail: the scenario ends it on purpose. */
+  readonly mayEnd?: boolean;
 }
 
 /** A scenario whose `run` knows the types of its options. */

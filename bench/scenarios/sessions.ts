@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { SignJWT } from 'jose';
 import type { ScenarioContext } from './scenario.js';
 import type { Servers } from './servers.js';
 
@@ -7,6 +8,16 @@ const secret = randomBytes(24).toString('base64url');
 /** Signs the tokens of a run. */
 export function secretOf(): string {
   return secret;
+}
+
+/** For one that may publish to everything. */
+export function publisherToken(): Promise<string> {
+  return new SignJWT({ can: { pub: ['>'] } })
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .setSubject('publisher')
+    .setIssuedAt()
+    .setExpirationTime('1h')
+    .sign(new TextEncoder().encode(secret));
 }
 
 /** One NATS server and a Redis Cluster for the cluster engine, nothing for the embedded one. */

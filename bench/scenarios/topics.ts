@@ -4,6 +4,7 @@ import { choice, whole, wholes } from './options.js';
 import { defineScenario, type ScenarioContext } from './scenario.js';
 import type { ResultRow } from '../result/result.js';
 import { serversOf } from './sessions.js';
+import { pause } from './waiting.js';
 
 const options = {
   topics: wholes('hosted by the node, one after the other', [10, 1000, 10_000, 100_000], 10, 1_000_000),
@@ -65,8 +66,4 @@ async function measure(
   await context.openFleet(fleet);
   await pause(settleSec);
   return { bytes: rssBytesOf(node.pid) - before, failures: stateFaults(await fleet.state()) };
-}
-
-function pause(seconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }
