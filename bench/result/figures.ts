@@ -31,6 +31,7 @@ export const figures = {
   serverCpuShare: { title: 'server CPU', unit: '%', digits: 0 },
   clientCpuShare: { title: 'busiest client CPU', unit: '%', digits: 0 },
   seconds: { title: 'time', unit: 's', digits: 2, better: 'less' },
+  idealSeconds: { title: 'at the full rate', unit: 's', digits: 2 },
   rssBytesPerSession: { title: 'memory a session', unit: 'B', digits: 0, better: 'less' },
   heapBytesPerSession: { title: 'heap a session', unit: 'B', digits: 0, better: 'less' },
   rssBytesPerTopic: { title: 'memory a hosted topic', unit: 'B', digits: 0, better: 'less' },

@@ -4,7 +4,8 @@ import { fanout } from './fanout.js';
 import { idle } from './idle.js';
 import { resume } from './resume.js';
 import type { Scenario } from './scenario.js';
+import { storm } from './storm.js';
 import { topics } from './topics.js';
 
 /** Every scenario, in the order in which they are listed. */
-export const scenarios: readonly Scenario[] = [fanout, topics, idle, connect, resume, durablePublish];
+export const scenarios: readonly Scenario[] = [fanout, topics, idle, connect, storm, resume, durablePublish];
