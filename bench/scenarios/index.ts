@@ -1,4 +1,5 @@
 import { connect } from './connect.js';
+import { direct } from './direct.js';
 import { durablePublish } from './durable-publish.js';
 import { fanout } from './fanout.js';
 import { idle } from './idle.js';
@@ -8,4 +9,13 @@ import { storm } from './storm.js';
 import { topics } from './topics.js';
 
 /** Every scenario, in the order in which they are listed. */
-export const scenarios: readonly Scenario[] = [fanout, topics, idle, connect, storm, resume, durablePublish];
+export const scenarios: readonly Scenario[] = [
+  fanout,
+  topics,
+  idle,
+  connect,
+  storm,
+  resume,
+  direct,
+  durablePublish,
+];
