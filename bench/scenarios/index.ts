@@ -3,6 +3,7 @@ import { direct } from './direct.js';
 import { durablePublish } from './durable-publish.js';
 import { fanout } from './fanout.js';
 import { idle } from './idle.js';
+import { redisMemory } from './redis-memory.js';
 import { resume } from './resume.js';
 import type { Scenario } from './scenario.js';
 import { storm } from './storm.js';
@@ -18,4 +19,5 @@ export const scenarios: readonly Scenario[] = [
   resume,
   direct,
   durablePublish,
+  redisMemory,
 ];
