@@ -3,6 +3,7 @@ import { direct } from './direct.js';
 import { durablePublish } from './durable-publish.js';
 import { fanout } from './fanout.js';
 import { idle } from './idle.js';
+import { mixed } from './mixed.js';
 import { redisMemory } from './redis-memory.js';
 import { resume } from './resume.js';
 import type { Scenario } from './scenario.js';
@@ -12,6 +13,7 @@ import { topics } from './topics.js';
 /** Every scenario, in the order in which they are listed. */
 export const scenarios: readonly Scenario[] = [
   fanout,
+  mixed,
   topics,
   idle,
   connect,
