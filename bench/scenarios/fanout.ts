@@ -29,7 +29,7 @@ const options = {
   profile: text('let the servers write CPU profiles there; slows them down', '<dir>'),
 };
 
-type Values = OptionValues<typeof options>;
+export type FanoutValues = OptionValues<typeof options>;
 
 /** Rounds that are tried for one that is quiet. */
 const triesPerRound = 4;
@@ -58,7 +58,7 @@ export const fanout = defineScenario({
       const round: FanoutRun[] = [];
       // Taking turns, so that what else the machine does falls on all of them.
       for (const subject of chosen) {
-        const run = await context.scope((inner) => measure(inner, subject, values));
+        const run = await context.scope((inner) => measureFanout(inner, subject, values));
         context.progress.say(`round ${tries}: ${runLine(run)}`);
         round.push(run);
       }
@@ -79,7 +79,12 @@ export const fanout = defineScenario({
   },
 });
 
-async function measure(context: ScenarioContext, subject: Subject, values: Values): Promise<FanoutRun> {
+/** One run of one server, with sockets of its own. */
+export async function measureFanout(
+  context: ScenarioContext,
+  subject: Subject,
+  values: FanoutValues,
+): Promise<FanoutRun> {
   const { bytes, codec, nap, probes, profile, rate, seconds, sockets, warmUp } = values;
   const server = await context.startNode({
     entry: subject.entry,
@@ -185,7 +190,8 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2;
 }
 
-function runLine({ figures, subject }: FanoutRun): string {
+/** For people who wait. */
+export function runLine({ figures, subject }: FanoutRun): string {
   const percent = (share = 0): string => `${(share * 100).toFixed(0)} %`;
   return [
     `${subject}: ${figures.deliveries ?? 0} deliveries`,

@@ -31,11 +31,11 @@ export const idle = defineScenario({
     const pids = nodes.map(({ pid }) => pid);
     // A first few thousand, closed again: what the process grows by once is not a session's.
     await context.scope(async (inner) => {
-      await inner.openFleet(await fleetOf(inner, nodes, 2000, values));
+      await inner.openFleet(await idleFleet(inner, nodes, 2000, values));
     });
     await pause(values.settle);
     const before = sum(pids.map(rssBytesOf));
-    const fleet = await fleetOf(context, nodes, values.sockets, values);
+    const fleet = await idleFleet(context, nodes, values.sockets, values);
     await context.openFleet(fleet);
     await pause(values.settle);
     const rss = sum(pids.map(rssBytesOf));
@@ -65,11 +65,17 @@ export const idle = defineScenario({
   },
 });
 
-function fleetOf(
+/** Registered sessions that do nothing. @param values.prefix of their users' names */
+export function idleFleet(
   context: ScenarioContext,
   nodes: readonly { readonly url: string }[],
   sockets: number,
-  values: { readonly topics: number; readonly pool: number; readonly codec: 'json' | 'msgpack' },
+  values: {
+    readonly topics: number;
+    readonly pool: number;
+    readonly codec: 'json' | 'msgpack';
+    readonly prefix?: string;
+  },
 ): Promise<Fleet> {
   const groups = Array.from({ length: values.pool }, (_, i) =>
     Array.from({ length: values.topics }, (__, k) => `item.idle-${(i + k) % values.pool}`),
@@ -79,7 +85,7 @@ function fleetOf(
     sockets,
     groups,
     codec: values.codec,
-    users: { prefix: 'idle', secret: secretOf() },
+    users: { prefix: values.prefix ?? 'idle', secret: secretOf() },
     check: 'none',
   });
 }

@@ -2,6 +2,7 @@ import { connect } from './connect.js';
 import { direct } from './direct.js';
 import { durablePublish } from './durable-publish.js';
 import { fanout } from './fanout.js';
+import { grow } from './grow.js';
 import { idle } from './idle.js';
 import { mixed } from './mixed.js';
 import { redisMemory } from './redis-memory.js';
@@ -22,4 +23,5 @@ export const scenarios: readonly Scenario[] = [
   direct,
   durablePublish,
   redisMemory,
+  grow,
 ];

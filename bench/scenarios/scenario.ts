@@ -70,3 +70,8 @@ export function defineScenario<S extends OptionSpecs>(scenario: {
     run: (context, values) => scenario.run(context, values as OptionValues<S>),
   };
 }
+
+/** The value of every option when none is given. */
+export function defaultsOf({ options }: Pick<Scenario, 'options'>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(options).map(([key, { fallback }]) => [key, fallback]));
+}
