@@ -50,6 +50,17 @@ const clean = {
   faults: [],
 };
 
+/** Runs a scenario that must succeed. */
+async function benchOf(name: string, args: readonly string[]) {
+  const folder = await mkdtemp(join(tmpdir(), 'topicast-bench-'));
+  const file = join(folder, `${name}.json`);
+  const child = runCli(['bench', name, ...args, '--json', file]);
+  expect(await child.exited, child.stderr).toBe(0);
+  const result = parseResult(await readFile(file, 'utf8'));
+  await rm(folder, { recursive: true });
+  return { child, result };
+}
+
 describe('the command', () => {
   it('measures a small fanout, counts exactly, and leaves a result that can be read', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'topicast-bench-'));
@@ -72,6 +83,41 @@ describe('the command', () => {
       expect(latency?.at(-1)?.[1]).toBeGreaterThan(0);
     }
     expect(child.stdout).toContain('against bare µWS');
+  });
+
+  it('kills a node, sees its sessions come back with nothing missing, and counts what that asks of JetStream', async () => {
+    const { child, result } = await benchOf(
+      'resume',
+      '--sockets 300 --topics 10 --rate 200 --ring 1 --warm-up 1'.split(' '),
+    );
+    expect(result, child.stderr).toMatchObject({ faults: [], doubts: [], settings: { sessionsCut: 100 } });
+    const { figures } = result.rows[0]!;
+    // Nodes that remember one message have to read the rest.
+    expect(figures.jetStreamRequestsPerTopic).toBeGreaterThan(0);
+    expect(figures.seconds).toBeGreaterThan(0);
+    // Every one of 300 sessions has two of the ten topics: a message goes to 60 of them.
+    expect(figures.deliveries! % 60).toBe(0);
+    expect(figures.deliveries).toBeGreaterThan(200 * 60);
+  });
+
+  it('measures a launch in small on a cluster: deliveries, and messages of NATS', async () => {
+    const { child, result } = await benchOf(
+      'mixed',
+      '--users 200 --topics 30 --rate 100 --seconds 4 --settle 1'.split(' '),
+    );
+    expect(result, child.stderr).toMatchObject({ faults: [], doubts: [] });
+    expect(result.settings).toMatchObject({
+      users: 200,
+      topics: 30,
+      topicsPerUser: 8,
+      rate: 100,
+      bytes: 100,
+    });
+    const { figures } = result.rows[0]!;
+    expect(figures.deliveries).toBeGreaterThan(0);
+    expect(Math.round(figures.natsInPerMessage!)).toBe(1);
+    expect(figures.natsOutPerMessage).toBeGreaterThan(0.9);
+    expect(figures.redisCommandsPerMessage).toBeLessThan(0.5);
   });
 
   it('lists the scenarios, and refuses what it does not know', async () => {
