@@ -15,6 +15,11 @@ export interface Member {
   readonly filter: string;
   /** What the session has been sent up to; undefined until the request is resolved. Live topics keep 0. */
   cursor: number | undefined;
+  /** What the client asked for; undefined once it was told what became of it: sessions live long, and there are very many of them. */
+  pending: PendingRequest | undefined;
+}
+
+export interface PendingRequest {
   readonly request: TopicRequest;
   /** Collects what became of it, until that is told. */
   readonly answer: SubscribeAnswer;
@@ -89,7 +94,7 @@ export class Attachment {
     for (const member of resolved) member.cursor = head.offset;
     return resolved
       .map((m) => ({ member: m, outcome: { topic: m.filter, ...head, recovered: false } }))
-      .filter(({ member, outcome }) => !member.answer.replace(outcome))
+      .filter(({ member, outcome }) => member.pending?.answer.replace(outcome) !== true)
       .map(({ outcome }) => outcome);
   }
 
@@ -102,7 +107,7 @@ export class Attachment {
       await this.#resolve(member);
     }
     // Also of members that an earlier attachment resolved: its end does not wait for them to be told.
-    await Promise.all(this.members.flatMap((m) => m.told ?? []));
+    await Promise.all(this.members.flatMap((m) => m.pending?.told ?? []));
     await this.#replayToLive();
   }
 
@@ -123,7 +128,10 @@ export class Attachment {
   /** In one step, or a new stream in between would be told first. */
   #settle(member: Member, cursor: number, outcome: SubscribedTopic): void {
     member.cursor = cursor;
-    member.told = member.answer.add(outcome);
+    const { pending } = member;
+    if (pending === undefined) return;
+    pending.told = pending.answer.add(outcome);
+    void pending.told.then(() => (member.pending = undefined));
   }
 
   async #replayToLive(): Promise<void> {
@@ -159,7 +167,9 @@ export class Attachment {
   }
 
   /** The offset that the member starts after; undefined when its position cannot be recovered. */
-  async #locate(feed: Feed, { filter, request }: Member): Promise<number | undefined> {
+  async #locate(feed: Feed, { filter, pending }: Member): Promise<number | undefined> {
+    if (pending === undefined) return undefined;
+    const { request } = pending;
     if (request.offset === undefined) {
       return request.last === undefined ? feed.last : this.#locateLast(feed, filter, request.last);
     }

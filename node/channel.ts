@@ -1,7 +1,7 @@
-import type { TopicBus } from '../broker/bus.js';
+import type { HistoryPage, TopicBus } from '../broker/bus.js';
 import type { NamespaceSettings } from '../broker/namespaces.js';
 import type { ChannelMessage } from './message.js';
-import type { Feed, FeedItem } from './feed.js';
+import { Feed, type FeedHost, type FeedItem } from './feed.js';
 import type { StreamOutlet } from './outlet.js';
 
 /** What attachments ask the cluster, with the waiting between attempts. */
@@ -14,25 +14,26 @@ export interface ChannelSource extends Pick<
   onReadFailed(error: unknown): void;
 }
 
-/** What sessions join: a topic, a pattern, or a group of patterns that overlap. Hosted while somebody holds it, and a little longer. */
-export interface ChannelOptions {
-  readonly key: string;
-  /** One topic, or the maximal patterns, sorted. All of one namespace. */
-  readonly filters: readonly string[];
-  readonly namespace: string;
-  readonly settings: NamespaceSettings;
+/** What all channels of a node share. */
+export interface ChannelHost {
   readonly source: ChannelSource;
-  readonly feed: Feed | undefined;
-  readonly publish: (channel: Channel, items: readonly FeedItem[]) => void;
-  readonly scheduleFlush: (channel: Channel) => void;
+  readonly ringMessages: number;
+  readonly ringBytes: number;
+  publish(channel: Channel, items: readonly FeedItem[]): void;
+  scheduleFlush(channel: Channel): void;
+  retryLater(attempt: number, again: () => void): void;
+  onRepaired(channel: Channel, messages: number, lost: boolean): void;
 }
 
-export class Channel {
+/**
+ * What sessions join: a topic, a pattern, or a group of patterns that overlap. Hosted while somebody holds it, and a little longer. A node may have
+ * hundreds of thousands, so what is mostly empty is made when it is needed.
+ */
+export class Channel implements FeedHost {
   readonly key: string;
   readonly filters: readonly string[];
   readonly namespace: string;
   readonly settings: NamespaceSettings;
-  readonly source: ChannelSource;
   /** Only on durable channels. */
   readonly feed: Feed | undefined;
   readonly jsonTopic: string;
@@ -40,7 +41,6 @@ export class Channel {
   /** Sessions that are live on it, by codec; the fan-out skips a codec that nobody speaks. */
   jsonCount = 0;
   msgpackCount = 0;
-  readonly streams = new Set<StreamOutlet>();
   /** Messages handed on to its sessions so far, and what `hot-topics.ts` last made of that. */
   messages = 0;
   sampledMessages = 0;
@@ -50,26 +50,57 @@ export class Channel {
   lingerTimer: NodeJS.Timeout | undefined;
   #open = false;
   #closed = false;
-  #waiters: (() => void)[] = [];
-  #held: FeedItem[] = [];
-  readonly #publish: ChannelOptions['publish'];
-  readonly #scheduleFlush: ChannelOptions['scheduleFlush'];
+  #waiters: (() => void)[] | undefined;
+  #held: FeedItem[] | undefined;
+  #streams: Set<StreamOutlet> | undefined;
+  readonly #host: ChannelHost;
 
-  constructor(options: ChannelOptions) {
-    this.key = options.key;
-    this.filters = options.filters;
-    this.namespace = options.namespace;
-    this.settings = options.settings;
-    this.source = options.source;
-    this.feed = options.feed;
-    this.jsonTopic = `j/${options.key}`;
-    this.msgpackTopic = `m/${options.key}`;
-    this.#publish = options.publish;
-    this.#scheduleFlush = options.scheduleFlush;
+  /** @param filters one topic, or the maximal patterns, sorted; all of one namespace, whose settings follow */
+  constructor(
+    key: string,
+    filters: readonly string[],
+    namespace: string,
+    settings: NamespaceSettings,
+    host: ChannelHost,
+  ) {
+    this.key = key;
+    this.filters = filters;
+    this.namespace = namespace;
+    this.settings = settings;
+    this.#host = host;
+    this.jsonTopic = `j/${key}`;
+    this.msgpackTopic = `m/${key}`;
+    this.feed = settings.delivery === 'durable' ? new Feed(this) : undefined;
+  }
+
+  get source(): ChannelSource {
+    return this.#host.source;
+  }
+
+  get ringMessages(): number {
+    return this.#host.ringMessages;
+  }
+
+  get ringBytes(): number {
+    return this.#host.ringBytes;
+  }
+
+  /** Sessions over Server-Sent Events. */
+  get streams(): Iterable<StreamOutlet> {
+    return this.#streams ?? [];
   }
 
   get subscribers(): number {
-    return this.jsonCount + this.msgpackCount + this.streams.size;
+    return this.jsonCount + this.msgpackCount + (this.#streams?.size ?? 0);
+  }
+
+  addStream(stream: StreamOutlet): void {
+    (this.#streams ??= new Set()).add(stream);
+  }
+
+  removeStream(stream: StreamOutlet): void {
+    this.#streams?.delete(stream);
+    if (this.#streams?.size === 0) this.#streams = undefined;
   }
 
   get isOpen(): boolean {
@@ -83,7 +114,7 @@ export class Channel {
   /** Resolves when the bus hosts it, or it was closed before that. */
   whenOpen(): Promise<void> {
     if (this.#open || this.#closed) return Promise.resolve();
-    return new Promise((resolve) => this.#waiters.push(resolve));
+    return new Promise((resolve) => (this.#waiters ??= []).push(resolve));
   }
 
   opened(): void {
@@ -94,28 +125,55 @@ export class Channel {
   closed(): void {
     this.#open = false;
     this.#closed = true;
-    this.#held = [];
+    this.#held = undefined;
     this.feed?.close();
     this.#wake();
   }
 
   /** A live message: held for a moment like those of a feed, so that bursts are batched. */
   receiveLive(message: ChannelMessage): void {
-    this.#held.push({ kind: 'message', message });
-    if (this.#held.length === 1) this.#scheduleFlush(this);
+    const item: FeedItem = { kind: 'message', message };
+    if (this.#held !== undefined) {
+      this.#held.push(item);
+      return;
+    }
+    this.#held = [item];
+    this.scheduleFlush();
   }
 
   flush(): void {
     if (this.feed !== undefined) return this.feed.flush();
-    if (this.#held.length === 0) return;
     const items = this.#held;
-    this.#held = [];
-    this.#publish(this, items);
+    if (items === undefined) return;
+    this.#held = undefined;
+    this.publish(items);
+  }
+
+  // What its feed asks for.
+
+  readHistory(after: number, limit: number, from: number): Promise<HistoryPage> {
+    return this.#host.source.history(this.filters, after, limit, from);
+  }
+
+  scheduleFlush(): void {
+    this.#host.scheduleFlush(this);
+  }
+
+  publish(items: readonly FeedItem[]): void {
+    this.#host.publish(this, items);
+  }
+
+  retryLater(attempt: number, again: () => void): void {
+    this.#host.retryLater(attempt, again);
+  }
+
+  onRepaired(messages: number, lost: boolean): void {
+    this.#host.onRepaired(this, messages, lost);
   }
 
   #wake(): void {
     const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const wake of waiters) wake();
+    this.#waiters = undefined;
+    for (const wake of waiters ?? []) wake();
   }
 }

@@ -3,9 +3,8 @@ import type { Namespaces } from '../broker/namespaces.js';
 import type { Position } from '../protocol/position.js';
 import { isPattern, matches, namespaceOf } from '../protocol/topic.js';
 import type { Batcher } from './batcher.js';
-import { Channel, type ChannelSource } from './channel.js';
+import { Channel, type ChannelHost, type ChannelSource } from './channel.js';
 import type { Fanout } from './fanout.js';
-import { Feed } from './feed.js';
 import type { Logger } from './log.js';
 import { ChannelMessage } from './message.js';
 import type { Counters } from './metrics.js';
@@ -33,12 +32,12 @@ const backoffMsMax = 2000;
 export class Channels implements BusHandler {
   readonly #options: ChannelsOptions;
   readonly #channels = new Map<string, Channel>();
-  readonly #source: ChannelSource;
+  readonly #host: ChannelHost;
 
   constructor(options: ChannelsOptions) {
     this.#options = options;
-    const { bus, log } = options;
-    this.#source = {
+    const { batcher, bus, counters, fanout, log, ringBytes, ringMessages } = options;
+    const source: ChannelSource = {
       history: (filters, after, limit, from) => bus.history(filters, after, limit, from),
       latest: (filters, count) => bus.latest(filters, count),
       recoverable: (filters, offset) => bus.recoverable(filters, offset),
@@ -47,6 +46,21 @@ export class Channels implements BusHandler {
       backoff: (attempt) => new Promise((resolve) => setTimeout(resolve, backoffMs(attempt))),
       onReadFailed: (error) => {
         log.warn({ err: error }, 'a read of the history failed and will be tried again');
+      },
+    };
+    this.#host = {
+      source,
+      ringMessages,
+      ringBytes,
+      publish: (channel, items) => fanout.publish(channel, items),
+      scheduleFlush: (channel) => batcher.add(channel),
+      retryLater: (attempt, again) => {
+        setTimeout(again, backoffMs(attempt)).unref();
+      },
+      onRepaired: (channel, messages, lost) => {
+        counters.gapsRepaired += messages;
+        if (lost) counters.gapsLost++;
+        log.info({ channel: channel.key, messages, lost }, 'repaired a gap');
       },
     };
   }
@@ -124,40 +138,8 @@ export class Channels implements BusHandler {
   }
 
   #create(key: string, filters: readonly string[]): Channel {
-    const { batcher, fanout, namespaces } = this.#options;
     const namespace = namespaceOf(filters[0] ?? key);
-    const settings = namespaces.of(namespace);
-    const channel: Channel = new Channel({
-      key,
-      filters,
-      namespace,
-      settings,
-      source: this.#source,
-      feed: settings.delivery === 'durable' ? this.#createFeed(filters, () => channel) : undefined,
-      publish: (to, items) => fanout.publish(to, items),
-      scheduleFlush: (of) => batcher.add(of),
-    });
-    return channel;
-  }
-
-  #createFeed(filters: readonly string[], channel: () => Channel): Feed {
-    const { batcher, counters, fanout, log, ringBytes, ringMessages } = this.#options;
-    return new Feed({
-      filters,
-      ringMessages,
-      ringBytes,
-      history: this.#source.history,
-      scheduleFlush: () => batcher.add(channel()),
-      publish: (items) => fanout.publish(channel(), items),
-      retry: (attempt, again) => {
-        setTimeout(again, backoffMs(attempt)).unref();
-      },
-      onRepaired: (messages, lost) => {
-        counters.gapsRepaired += messages;
-        if (lost) counters.gapsLost++;
-        log.info({ channel: channel().key, messages, lost }, 'repaired a gap');
-      },
-    });
+    return new Channel(key, filters, namespace, this.#options.namespaces.of(namespace), this.#host);
   }
 
   #open(channel: Channel, attempt: number): void {

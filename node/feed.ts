@@ -1,4 +1,4 @@
-import type { HistoryPage, OpenedHead, StoredMessage, TopicBus } from '../broker/bus.js';
+import type { HistoryPage, OpenedHead, StoredMessage } from '../broker/bus.js';
 import { isPattern, matches } from '../protocol/topic.js';
 import type { Position } from '../protocol/position.js';
 import { HistoryReader } from './history-reader.js';
@@ -12,19 +12,20 @@ export type FeedItem =
   /** Offsets lost for good. What follows is after `to`. */
   | { readonly kind: 'gap'; readonly from: number; readonly to: number };
 
-export interface FeedOptions {
+/** Whose feed it is. An object and no bundle of functions, since a node has very many of them. */
+export interface FeedHost {
   readonly filters: readonly string[];
   readonly ringMessages: number;
   readonly ringBytes: number;
   /** The slice of the bus that repairs and replays read. */
-  readonly history: TopicBus['history'];
+  readHistory(after: number, limit: number, from: number): Promise<HistoryPage>;
   /** Called when something is held and a flush is due soon. */
-  readonly scheduleFlush: () => void;
+  scheduleFlush(): void;
   /** Hands what was held to the attached sessions; synchronous. */
-  readonly publish: (items: readonly FeedItem[]) => void;
+  publish(items: readonly FeedItem[]): void;
   /** Waits before a failed repair is tried again. */
-  readonly retry: (attempt: number, again: () => void) => void;
-  readonly onRepaired: (messages: number, lost: boolean) => void;
+  retryLater(attempt: number, again: () => void): void;
+  onRepaired(messages: number, lost: boolean): void;
 }
 
 /**
@@ -34,27 +35,26 @@ export interface FeedOptions {
  */
 export class Feed {
   readonly ring: Ring;
-  readonly #reader: HistoryReader;
-  readonly #options: FeedOptions;
+  readonly #host: FeedHost;
+  /** Made with the first read. */
+  #reader: HistoryReader | undefined;
   #epoch = '';
   #last = 0;
   /** The newest message of the channel (or the end of a gap): between it and `last` there are only messages of others. */
   #newest = 0;
-  #held: FeedItem[] = [];
+  // Lists that are mostly empty are not there then.
+  #held: FeedItem[] | undefined;
   /** Messages that came while the head was unknown or a repair was under way. */
-  #parked: StoredMessage[] = [];
+  #parked: StoredMessage[] | undefined;
   /** Offset up to which a running repair has to read; -1 when there is none. */
   #repairTo = -1;
   #started = false;
-  #waiters: (() => void)[] = [];
+  #waiters: (() => void)[] | undefined;
   #closed = false;
 
-  constructor(options: FeedOptions) {
-    this.#options = options;
-    this.ring = new Ring(options.ringMessages, options.ringBytes);
-    this.#reader = new HistoryReader((after, limit, from) =>
-      options.history(options.filters, after, limit, from),
-    );
+  constructor(host: FeedHost) {
+    this.#host = host;
+    this.ring = new Ring(host.ringMessages, host.ringBytes);
   }
 
   get epoch(): string {
@@ -72,7 +72,7 @@ export class Feed {
 
   /** Whether it is an exact topic, not a pattern or several of them. */
   get isOneTopic(): boolean {
-    const [first, second] = this.#options.filters;
+    const [first, second] = this.#host.filters;
     return first !== undefined && second === undefined && !isPattern(first);
   }
 
@@ -88,8 +88,8 @@ export class Feed {
   restart(head: Position): void {
     this.flush();
     this.ring.clear();
-    this.#reader.forget();
-    this.#parked = [];
+    this.#reader?.forget();
+    this.#parked = undefined;
     this.#repairTo = -1;
     // Which of its messages are of this channel is not known yet.
     this.#startAt({ ...head, newest: head.offset });
@@ -98,9 +98,9 @@ export class Feed {
 
   close(): void {
     this.#closed = true;
-    this.#reader.forget();
-    this.#held = [];
-    this.#parked = [];
+    this.#reader?.forget();
+    this.#held = undefined;
+    this.#parked = undefined;
     this.#wake();
   }
 
@@ -149,16 +149,16 @@ export class Feed {
     const epoch = this.#epoch;
     while (this.#last < offset && !this.#closed && epoch === this.#epoch) {
       this.repair(offset);
-      await new Promise<void>((resolve) => this.#waiters.push(resolve));
+      await new Promise<void>((resolve) => (this.#waiters ??= []).push(resolve));
     }
   }
 
   /** Hands over what is held. */
   flush(): void {
-    if (this.#held.length === 0) return;
     const items = this.#held;
-    this.#held = [];
-    this.#options.publish(items);
+    if (items === undefined) return;
+    this.#held = undefined;
+    this.#host.publish(items);
   }
 
   /** Whether everything after `offset` is in the ring, so that a session there can go live in this very tick. */
@@ -170,6 +170,7 @@ export class Feed {
 
   /** A page of the channel's history after `after`; see `HistoryReader.read`. @throws what the bus throws */
   read(after: number): Promise<HistoryPage> {
+    this.#reader ??= new HistoryReader(this.#host);
     return this.#reader.read(after);
   }
 
@@ -205,22 +206,26 @@ export class Feed {
   }
 
   #hold(item: FeedItem): void {
-    this.#held.push(item);
-    if (this.#held.length === 1) this.#options.scheduleFlush();
+    if (this.#held !== undefined) {
+      this.#held.push(item);
+      return;
+    }
+    this.#held = [item];
+    this.#host.scheduleFlush();
   }
 
   /** Bounded: what does not fit is dropped, and the repair that follows reads it from the stream. */
   #park(message: StoredMessage): void {
-    if (this.#parked.length >= this.#options.ringMessages) {
+    if (this.#parked !== undefined && this.#parked.length >= this.#host.ringMessages) {
       for (const parked of this.#parked) this.#repairTo = Math.max(this.#repairTo, parked.offset);
-      this.#parked = [];
+      this.#parked = undefined;
     }
-    this.#parked.push(message);
+    (this.#parked ??= []).push(message);
   }
 
   #readMissing(attempt: number, repaired: number): void {
     const isStale = this.#staleness();
-    this.#reader.read(this.#last).then(
+    this.read(this.#last).then(
       (page) => {
         if (!isStale()) this.#fill(page, attempt, repaired);
       },
@@ -232,7 +237,7 @@ export class Feed {
 
   #retryRepair(attempt: number, repaired: number): void {
     const isStale = this.#staleness();
-    this.#options.retry(attempt, () => {
+    this.#host.retryLater(attempt, () => {
       if (!isStale()) this.#readMissing(attempt + 1, repaired);
     });
   }
@@ -265,7 +270,7 @@ export class Feed {
 
   #finishRepair(messages: number, lost: boolean): void {
     this.#repairTo = -1;
-    this.#options.onRepaired(messages, lost);
+    this.#host.onRepaired(messages, lost);
     this.#drainParked();
     this.#wake();
   }
@@ -279,19 +284,19 @@ export class Feed {
       if (to > this.#last) return this.repair(to);
     }
     const parked = this.#parked;
-    this.#parked = [];
-    for (const message of parked) this.receive(message);
+    this.#parked = undefined;
+    for (const message of parked ?? []) this.receive(message);
   }
 
   #wake(): void {
     const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const wake of waiters) wake();
+    this.#waiters = undefined;
+    for (const wake of waiters ?? []) wake();
   }
 
   #patternOf(topic: string): string | undefined {
-    const [only] = this.#options.filters;
-    if (this.#options.filters.length === 1) return only !== undefined && isPattern(only) ? only : undefined;
-    return this.#options.filters.find((filter) => matches(filter, topic));
+    const [only] = this.#host.filters;
+    if (this.#host.filters.length === 1) return only !== undefined && isPattern(only) ? only : undefined;
+    return this.#host.filters.find((filter) => matches(filter, topic));
   }
 }

@@ -1,7 +1,10 @@
 import { historyPageMessagesMax, type HistoryPage } from '../broker/bus.js';
 
-/** Reads a page after `after` that may begin as early as `from`. */
-export type FetchPage = (after: number, limit: number, from: number) => Promise<HistoryPage>;
+/** What is read. */
+export interface HistorySource {
+  /** A page after `after` that may begin as early as `from`. @throws what the bus throws */
+  readHistory(after: number, limit: number, from: number): Promise<HistoryPage>;
+}
 
 /** How long a page is kept after it last served somebody. */
 const keptMsMax = 2000;
@@ -12,14 +15,14 @@ const keptMsMax = 2000;
  * however many clients come back, and at whatever positions, the stream sees two reads as long as a page holds them.
  */
 export class HistoryReader {
-  readonly #fetch: FetchPage;
+  readonly #source: HistorySource;
   #running: SharedRead | undefined;
   #waiting: SharedRead | undefined;
   #kept: KeptPage | undefined;
   #keptTimer: NodeJS.Timeout | undefined;
 
-  constructor(fetch: FetchPage) {
-    this.#fetch = fetch;
+  constructor(source: HistorySource) {
+    this.#source = source;
   }
 
   /**
@@ -75,7 +78,7 @@ export class HistoryReader {
     queueMicrotask(() => {
       read.started = true;
       if (read.reach && this.#kept !== undefined) read.from = this.#kept.reachBack(read.after);
-      this.#fetch(read.after, historyPageMessagesMax, read.from).then(
+      this.#source.readHistory(read.after, historyPageMessagesMax, read.from).then(
         (page) => {
           if (!read.isForgotten) this.#keep(read.from, page);
           this.#next();

@@ -29,7 +29,8 @@ export interface OutletChannel {
   readonly msgpackTopic: string;
   jsonCount: number;
   msgpackCount: number;
-  readonly streams: Set<StreamOutlet>;
+  addStream(stream: StreamOutlet): void;
+  removeStream(stream: StreamOutlet): void;
 }
 
 /** An outlet that µWS cannot publish to (an event stream): the fan-out calls each one. */

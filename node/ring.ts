@@ -1,5 +1,8 @@
 import type { ChannelMessage } from './message.js';
 
+/** Stands for the list of every ring that has none; never written to. */
+const empty: ChannelMessage[] = [];
+
 /**
  * The newest messages of one hosted durable channel, bounded in number and bytes. Most clients that come back after a short
  * absence are served from here, without a read of the stream. Empty rings cost nothing: the array is made at the first message.
@@ -7,7 +10,7 @@ import type { ChannelMessage } from './message.js';
 export class Ring {
   readonly #messagesMax: number;
   readonly #bytesMax: number;
-  #items: ChannelMessage[] = [];
+  #items: ChannelMessage[] = empty;
   /** Index of the oldest one in `#items`: the ones before it are dropped in bulk, now and then. */
   #start = 0;
   #bytes = 0;
@@ -26,6 +29,7 @@ export class Ring {
   }
 
   push(message: ChannelMessage): void {
+    if (this.#items === empty) this.#items = [];
     this.#items.push(message);
     this.#bytes += message.bytes;
     while (this.size > this.#messagesMax || (this.#bytes > this.#bytesMax && this.size > 0)) {
@@ -34,7 +38,7 @@ export class Ring {
   }
 
   clear(): void {
-    this.#items = [];
+    this.#items = empty;
     this.#start = 0;
     this.#bytes = 0;
   }

@@ -66,7 +66,7 @@ export class Session implements AttachmentHost, FrameRate {
   readonly #owner: SessionOwner;
   #state: 'registering' | 'open' | 'lost' | 'closed' = 'registering';
   #heldFrames: ClientFrame[] | undefined;
-  #outbox: ServerFrame[] = [];
+  #outbox: ServerFrame[] | undefined;
   #resync: Set<string> | undefined;
   #drainWaiters: (() => void)[] | undefined;
 
@@ -121,8 +121,10 @@ export class Session implements AttachmentHost, FrameRate {
       if (this.outlet.send(frame) !== 'dropped') return;
       this.onDropped();
     }
-    if (this.#state === 'lost') this.#outbox.push(frame);
-    if (this.#outbox.length > heldFramesMax) this.close('slowConsumer', 'does not read its answers');
+    if (this.#state !== 'lost') return;
+    const outbox = (this.#outbox ??= []);
+    outbox.push(frame);
+    if (outbox.length > heldFramesMax) this.close('slowConsumer', 'does not read its answers');
   }
 
   /** Whether the frame has to wait; then it is kept, and handed out by `takeHeldFrames`. */
@@ -194,7 +196,7 @@ export class Session implements AttachmentHost, FrameRate {
     this.#state = 'closed';
     this.#owner.detach(this);
     this.#heldFrames = undefined;
-    this.#outbox = [];
+    this.#outbox = undefined;
     this.#wakeDrainWaiters();
   }
 
@@ -202,9 +204,9 @@ export class Session implements AttachmentHost, FrameRate {
     this.#state = 'open';
     this.lostAt = 0;
     const outbox = this.#outbox;
-    this.#outbox = [];
+    this.#outbox = undefined;
     // Answers first: a `subscribed` after `resync` would look like the answer to what the client asks then.
-    if (!this.#sendAll(outbox)) return;
+    if (outbox !== undefined && !this.#sendAll(outbox)) return;
     const topics = [...(this.#resync ?? [])];
     this.#resync = undefined;
     if (this.#sendAll(topics.length > 0 ? [{ type: 'resync', topics }] : [])) this.#owner.onRecovered(this);

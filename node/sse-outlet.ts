@@ -59,11 +59,11 @@ export class SseOutlet implements Outlet, StreamOutlet {
   }
 
   join(channel: OutletChannel): void {
-    if (!this.#closed) channel.streams.add(this);
+    if (!this.#closed) channel.addStream(this);
   }
 
   leave(channel: OutletChannel): void {
-    channel.streams.delete(this);
+    channel.removeStream(this);
   }
 
   ping(): void {

@@ -41,13 +41,8 @@ export class Subscriptions {
         continue;
       }
       held.add(request.topic);
-      added.set(request.topic, {
-        filter: request.topic,
-        cursor: undefined,
-        request,
-        answer,
-        told: undefined,
-      });
+      const pending = { request, answer, told: undefined };
+      added.set(request.topic, { filter: request.topic, cursor: undefined, pending });
     }
     this.#rearrange(session, added, new Set());
   }
@@ -63,7 +58,7 @@ export class Subscriptions {
     session.attachments = [];
     for (const attachment of attachments) {
       attachment.abandon();
-      for (const member of attachment.members) member.answer.withdraw(member.filter);
+      for (const member of attachment.members) member.pending?.answer.withdraw(member.filter);
       this.#channels.release(attachment.channel);
     }
   }
@@ -116,7 +111,9 @@ export class Subscriptions {
       for (const member of current.flatMap((a) => a.members)) {
         if (!removed.has(member.filter)) members.set(member.filter, member);
         // An answer that still waits to leave would come after the newer one.
-        if (removed.has(member.filter) || added.has(member.filter)) member.answer.withdraw(member.filter);
+        if (removed.has(member.filter) || added.has(member.filter)) {
+          member.pending?.answer.withdraw(member.filter);
+        }
       }
       for (const [filter, member] of added) {
         if (namespaceOf(filter) === namespace) members.set(filter, member);
@@ -144,12 +141,13 @@ export class Subscriptions {
         (group) =>
           new Attachment(
             this.#channels.acquire(group.key, group.filters),
-            group.members.flatMap((filter) => members.get(filter) ?? []),
+            // A list that was put together by `flatMap` keeps room for more; a copy does not.
+            group.members.flatMap((filter) => members.get(filter) ?? []).slice(),
             session,
           ),
       );
     const gone = new Set(ended);
-    session.attachments = [...session.attachments.filter((a) => !gone.has(a)), ...started];
+    session.attachments = session.attachments.filter((a) => !gone.has(a)).concat(started);
     for (const attachment of ended) this.#channels.release(attachment.channel);
     for (const attachment of started) {
       attachment.start().catch((error: unknown) => session.fail(error));

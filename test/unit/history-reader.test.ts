@@ -26,9 +26,10 @@ function page(upTo: number, more: Partial<HistoryPage> = {}): HistoryPage {
 /** A reader whose reads the test answers. */
 function createReader() {
   const reads: Read[] = [];
-  const reader = new HistoryReader(
-    (after, _limit, from) => new Promise((resolve, reject) => reads.push({ after, from, resolve, reject })),
-  );
+  const reader = new HistoryReader({
+    readHistory: (after, _limit, from) =>
+      new Promise((resolve, reject) => reads.push({ after, from, resolve, reject })),
+  });
   return { reader, reads };
 }
 
