@@ -85,5 +85,5 @@ it('an older copy of the stream that was restored is told to every client, which
 
 function epochOf(topic: SubscribedTopic | undefined): string {
   if (topic === undefined || !('epoch' in topic)) throw new Error('an answer without an epoch');
-  return topic.epoch ?? '';
+  return topic.epoch;
 }
