@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { UsageError, describe, exitCodes, oneLine } from './errors.js';
 import { parseTarget, type Target } from './http.js';
 import { isBrokenPipe, writeLine, type CliIo } from './io.js';
+import { addPlan } from './plan.js';
 import { pub, push } from './publish.js';
 import { serveOptions } from './serve-options.js';
 import { sub } from './sub.js';
@@ -69,6 +70,7 @@ export function createProgram(parts: CliParts): Command {
   addPush(program, parts);
   addToken(program, parts);
   addBench(program, parts);
+  addPlan(program, parts);
   return program;
 }
 

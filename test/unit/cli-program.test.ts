@@ -25,6 +25,8 @@ interface Setting {
 async function run(args: readonly string[], setting: Setting = {}): Promise<Outcome> {
   const stdout = new PassThrough();
   const stderr = new PassThrough();
+  // Read meanwhile: what is long does not fit a stream that nobody reads.
+  const printed = Promise.all([text(stdout), text(stderr)]);
   const code = await runCli(args, {
     io: {
       env: setting.env ?? {},
@@ -38,7 +40,8 @@ async function run(args: readonly string[], setting: Setting = {}): Promise<Outc
   });
   stdout.end();
   stderr.end();
-  return { code, stdout: await text(stdout), stderr: await text(stderr) };
+  const [out, err] = await printed;
+  return { code, stdout: out, stderr: err };
 }
 
 /** A server that keeps what it was asked and answers the same to everything. */
@@ -126,7 +129,7 @@ describe('help', () => {
       version: '1.2.3',
       serve: () => Promise.resolve(),
     }).commands.map((command) => command.name());
-    expect(names).toEqual(['serve', 'sub', 'pub', 'push', 'token', 'bench']);
+    expect(names).toEqual(['serve', 'sub', 'pub', 'push', 'token', 'bench', 'plan']);
     for (const args of [['--help'], ...names.map((name) => [name, '--help'])]) {
       const outcome = await run(args);
       expect(outcome).toMatchObject({ code: 0, stderr: '' });
@@ -287,5 +290,56 @@ describe('what sub asks for and prints', () => {
     );
     expect(directLine(3, data)).toMatch(/^\{"direct":3,"data":\{.*\}\}$/);
     expect(directLine(undefined, { format: 'json', text: '1' })).toBe('{"direct":null,"data":1}');
+  });
+});
+
+describe('plan', () => {
+  it('prints every input, every cost with its source, and the plan', async () => {
+    const { code, stderr, stdout } = await run(['plan', '--users', '200000', '--topics-per-user=4']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/\| users +\| 200000 +\| flag /);
+    expect(stdout).toMatch(/\| bytes +\| 200 +\| default /);
+    expect(stdout).toMatch(/\| handshakeUs .*(assumed|measured|derived);/);
+    expect(stdout).toMatch(/\| nodes +\| +\d+ \|/);
+  });
+
+  it('prints JSON with what was asked for besides', async () => {
+    const args = ['plan', '--json', '--simulate', '--seed', '3', '--what-if', 'users=1000..100000:3'];
+    const { code, stdout } = await run(args);
+    expect(code).toBe(0);
+    const plan = JSON.parse(stdout) as {
+      readonly figures: readonly { readonly key: string; readonly value: number }[];
+      readonly simulation: { readonly seed: number };
+      readonly whatIf: { readonly steps: readonly { readonly figures: Record<string, number> }[] };
+    };
+    expect(plan.figures.find(({ key }) => key === 'sessions')?.value).toBe(1_000_000);
+    expect(plan.simulation.seed).toBe(3);
+    expect(plan.whatIf.steps.map(({ figures }) => figures['sessions'])).toEqual([1000, 10_000, 100_000]);
+  });
+
+  it.each([
+    [['--users', '-5'], 'users: Expected a whole number'],
+    [['--users', 'NaN'], 'users: Expected a whole number'],
+    [['--bytes', '1.5'], 'bytes: Expected a whole number'],
+    [['--userz', '5'], "unknown option '--userz'"],
+    [['launch.json'], 'too many arguments'],
+    [['--file', '/nowhere/launch.json'], 'cannot read /nowhere/launch.json'],
+    [['--file', 'package.json'], 'package.json: unknown name, '],
+    [['--costs', 'package.json'], 'package.json: not a file of costs'],
+    [['--from', 'package.json'], 'package.json: not the result of a scenario'],
+    [['--check', 'package.json'], 'package.json: not the result of a scenario'],
+    [['--what-if', 'users=2..1'], 'Expected a range upwards'],
+    [['--seed', '-1'], 'Expected a whole number'],
+  ])('refuses %j', async (args, message) => {
+    const { code, stderr, stdout } = await run(['plan', ...args]);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(message);
+    expect(stderr.trim()).not.toContain('\n');
+  });
+
+  it('ends with 1 when no number of servers is enough', async () => {
+    const { code, stderr } = await run(['plan', '--messages-per-s', '10000000', '--topics', '1']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('no number of nodes is enough');
   });
 });
