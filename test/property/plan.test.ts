@@ -269,8 +269,9 @@ describe('a storm', () => {
           });
           expect(storm?.curve.at(-1)?.back).toBe(sessions);
           expect(storm?.allSec).toBeGreaterThanOrEqual(sessions / perSec - 1);
-          for (const { back, sec } of storm?.curve ?? [])
-            {expect(back).toBeLessThanOrEqual(perSec * (sec + 1) + 1);}
+          for (const { back, sec } of storm?.curve ?? []) {
+            expect(back).toBeLessThanOrEqual(perSec * (sec + 1) + 1);
+          }
         },
       ),
       { numRuns: 40 },
