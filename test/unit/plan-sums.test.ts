@@ -209,10 +209,12 @@ describe('the number of nodes', () => {
 
   it('follows the memory', () => {
     // 0.2 GB less 0.1 GB for the process itself, 30,000 B for ten topics and 593,920 B of rings: 99,376,080 B or 49,688 sessions a node.
-    const at = (users: number) =>
-      sizeNodes(modelOf({ ...small, users, nodeMemoryGb: 0.2, lostNodes: 0, connectRate: 1, cpuTarget: 1 }));
+    const at = (users: number, lostNodes = 0) =>
+      sizeNodes(modelOf({ ...small, users, nodeMemoryGb: 0.2, lostNodes, connectRate: 1, cpuTarget: 1 }));
     expect(at(99_376).wanted.memory).toBe(2);
     expect(at(99_377).wanted.memory).toBe(3);
+    // Those that are left need the room.
+    expect(at(99_376, 1).wanted.memory).toBe(3);
   });
 
   it('holds a storm on the nodes that are left', () => {
