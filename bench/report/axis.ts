@@ -4,7 +4,7 @@ export interface Axis {
   readonly title: string;
   /** On `log`, points that are not above 0 are left out. */
   readonly scale: 'linear' | 'log';
-  /** On `log`: what stands on it, in place of 1, 2 and 5 of each decade. */
+  /** On `log`: what stands on it, in place of decades and steps within them. */
   readonly ticks?: readonly Tick[];
 }
 
@@ -14,14 +14,14 @@ export interface Tick {
 }
 
 /**
- * The ticks of a log axis: 1, 2 and 5 of each decade, or decades alone when there are many; the range is closed by one at either end.
+ * The ticks of a log axis: decades, and as many steps within them as the range leaves room for; the range is closed by one at either end.
  *
  * @param values above 0, one at least
  */
 export function logTicks(values: readonly number[]): Tick[] {
   const low = Math.min(...values);
   const high = Math.max(...values);
-  const steps = Math.log10(high / low) > 2.5 ? [1] : [1, 2, 5];
+  const steps = stepsFor(high / low);
   const all: number[] = [];
   for (let decade = Math.floor(Math.log10(low)); decade <= Math.ceil(Math.log10(high)); decade++) {
     // Through text, because 3 * 10 ** -1 is not 0.3.
@@ -32,6 +32,11 @@ export function logTicks(values: readonly number[]): Tick[] {
   // One value that is a tick itself would make a range of nothing.
   const shown = all.slice(Math.max(0, from), Math.max(to, from + 1) + 1);
   return shown.map((at) => ({ at, text: shortNumber(at) }));
+}
+
+function stepsFor(ratio: number): readonly number[] {
+  if (ratio > 300) return [1];
+  return ratio > 6 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7];
 }
 
 /** 1,500 as 1.5k, 0.25 as it is: for axes, where there is little room. */

@@ -1,4 +1,5 @@
 import type { EChartsCoreOption } from 'echarts/core';
+import { drawingWidth } from './page-style.js';
 
 export interface BarChart {
   readonly title: string;
@@ -19,7 +20,7 @@ export interface BarGroup {
 }
 
 export interface Bar {
-  /** From 0. */
+  /** 0 or more. */
   readonly value: number;
   /** Stands behind the bar, or within it when stacked: the value as people read it. */
   readonly text: string;
@@ -27,95 +28,103 @@ export interface Bar {
   readonly range?: readonly [min: number, max: number];
 }
 
-const barHeight = 17;
+const barHeight = 13;
+/** Between the bars of a group, as a share of their height. */
+const barGap = 0.25;
+const barStep = barHeight * (1 + barGap);
+const stackHeight = 22;
 const groupGap = 14;
-const nameWidth = 140;
-/** About the width of a character, at the size of the text. */
-const charWidth = 6.6;
+const nameWidthMax = 130;
+/** Where a name is broken, as a share of its room: the reader's font may be wider than the library takes it for. */
+const slack = 0.85;
+/** About that of a character: there is no font here to measure with. */
+const charWidth = 7;
 
-export function barsHeight({ groups, series, stacked }: BarChart): number {
-  return groups.length * (groupHeight(series.length, stacked) + groupGap) + 24;
+/** Of the drawing. */
+export function barsHeight({ groups, series, stacked = false }: BarChart): number {
+  const group = stacked ? stackHeight : Math.max(26, series.length * barStep);
+  return Math.ceil(groups.length * (group + groupGap)) + 12;
 }
 
-function groupHeight(series: number, stacked = false): number {
-  return Math.max(26, (stacked ? 1 : series) * barHeight);
-}
-
+/** @param colours one for each series */
 export function barsOption(chart: BarChart, colours: readonly string[]): EChartsCoreOption {
   const { groups, series, stacked = false } = chart;
-  const bars = groups.flatMap((group) => group.bars.flatMap((bar) => bar ?? []));
-  const longestText = Math.max(0, ...bars.map(({ text }) => text.length));
-  const longestName = Math.max(0, ...groups.map(({ name }) => name.length));
-  const left = Math.min(nameWidth, Math.ceil(longestName * charWidth) + 4) + 8;
+  const room = roomOf(chart);
+  const names = { interval: 0, color: 'var(--ink)', fontSize: 12, lineHeight: 13, overflow: 'break' };
   return {
-    grid: { left, right: stacked ? 16 : Math.ceil(longestText * charWidth) + 14, top: 4, bottom: 20 },
-    xAxis: {
-      type: 'value',
-      min: 0,
-      max: longest(chart),
-      axisLabel: { show: false },
-      splitLine: { show: false },
-      axisLine: { show: false },
-      axisTick: { show: false },
-    },
+    grid: { left: room.left, right: room.right, top: 4, bottom: 8 },
+    xAxis: { type: 'value', min: 0, max: room.longest, show: false },
     yAxis: {
       type: 'category',
       inverse: true,
       data: groups.map(({ name }) => name),
       axisTick: { show: false },
       axisLine: { lineStyle: { color: 'var(--muted)' } },
-      axisLabel: {
-        interval: 0,
-        color: 'var(--ink)',
-        fontSize: 12,
-        lineHeight: 13,
-        width: left - 8,
-        overflow: 'break',
-      },
+      axisLabel: { ...names, width: (room.left - 8) * slack },
     },
     series: [
-      ...series.map((_, i) => barSeries(chart, i, colours[i % colours.length] ?? 'var(--ink)')),
+      ...series.map((_, i) => barSeries(chart, i, colours[i], room)),
       ...(stacked ? [] : rangeSeries(chart)),
     ],
   };
 }
 
-/** Of what is drawn; 1 when that is nothing. */
-function longest({ groups, stacked = false }: BarChart): number {
-  const lengths = groups.map(({ bars }) => {
-    const ends = bars.map((bar) => Math.max(bar?.value ?? 0, bar?.range?.[1] ?? 0));
-    return stacked ? bars.reduce((sum, bar) => sum + (bar?.value ?? 0), 0) : Math.max(0, ...ends);
-  });
-  return Math.max(0, ...lengths) || 1;
+interface Room {
+  readonly left: number;
+  readonly right: number;
+  /** What the longest bar stands for; 1 when all are 0. */
+  readonly longest: number;
+  /** Of the drawing's width, for 1. */
+  readonly scale: number;
 }
 
-function barSeries({ groups, series, stacked = false }: BarChart, index: number, colour: string): object {
-  const share = longest({ title: '', groups, series, stacked });
+function roomOf({ groups, stacked = false }: BarChart): Room {
+  const lengths = groups.map(({ bars }) =>
+    stacked
+      ? bars.reduce((sum, bar) => sum + (bar?.value ?? 0), 0)
+      : Math.max(0, ...bars.map((bar) => Math.max(bar?.value ?? 0, bar?.range?.[1] ?? 0))),
+  );
+  const longest = Math.max(0, ...lengths) || 1;
+  const longestName = Math.max(0, ...groups.map(({ name }) => name.length));
+  const longestText = Math.max(0, ...groups.flatMap(({ bars }) => bars.map((bar) => bar?.text.length ?? 0)));
+  const left = Math.min(nameWidthMax, Math.ceil(longestName * charWidth) + 4) + 8;
+  const right = stacked ? 16 : Math.ceil(longestText * charWidth) + 10;
+  return { left, right, longest, scale: (drawingWidth - left - right) / longest };
+}
+
+function barSeries(chart: BarChart, index: number, color: string | undefined, { scale }: Room): object {
+  const { groups, stacked = false } = chart;
   return {
     type: 'bar',
     silent: true,
     ...(stacked ? { stack: 'all' } : {}),
-    barWidth: stacked ? 22 : barHeight - 4,
-    barGap: '25%',
-    itemStyle: { color: colour },
+    barWidth: stacked ? stackHeight : barHeight,
+    barGap: `${barGap * 100}%`,
+    itemStyle: { color },
     data: groups.map(({ bars }) => {
       const bar = bars[index];
       if (bar === undefined) return { value: 0, label: { show: false } };
-      // A stacked bar that is too short for its text goes without: the key and the tables have it.
-      const fits = !stacked || (bar.value / share) * 260 > bar.text.length * charWidth;
-      const color = stacked ? 'var(--bg)' : 'var(--ink)';
-      const label = {
-        show: fits,
-        position: stacked ? 'inside' : 'right',
-        formatter: literal(bar.text),
-        fontSize: 12,
-        color,
-      };
-      // Behind the end of its range, or the line would strike the text through.
-      const distance =
-        bar.range === undefined ? 5 : 5 + Math.max(0, ((bar.range[1] - bar.value) / share) * 260);
-      return { value: bar.value, label: { ...label, distance } };
+      return { value: bar.value, label: stacked ? insideLabel(bar, scale) : endLabel(bar, scale) };
     }),
+  };
+}
+
+/** A bar that is too short for its text goes without: the tables have it. */
+function insideLabel({ text, value }: Bar, scale: number): object {
+  const show = value * scale > text.length * charWidth;
+  return { show, position: 'inside', formatter: literal(text), fontSize: 12, color: 'var(--bg)' };
+}
+
+/** Behind the end of the range too, or its line would strike the text through. */
+function endLabel({ range, text, value }: Bar, scale: number): object {
+  const distance = 5 + Math.max(0, ((range?.[1] ?? value) - value) * scale);
+  return {
+    show: true,
+    position: 'right',
+    distance,
+    formatter: literal(text),
+    fontSize: 12,
+    color: 'var(--ink)',
   };
 }
 
@@ -135,27 +144,19 @@ function rangeSeries({ groups, series }: BarChart): object[] {
     bars.flatMap((bar, i) => (bar?.range === undefined ? [] : [[...bar.range, group, i]])),
   );
   if (ranges.length === 0) return [];
-  const step = barHeight - 4 + (barHeight - 4) / 4;
-  return [
-    {
-      type: 'custom',
-      silent: true,
-      z: 3,
-      data: ranges,
-      encode: { x: [0, 1], y: 2 },
-      renderItem(_: unknown, api: RangeApi) {
-        const group = api.value(2);
-        const [x1, middle] = api.coord([api.value(0), group]);
-        const [x2] = api.coord([api.value(1), group]);
-        const y = middle + (api.value(3) - (series.length - 1) / 2) * step;
-        const stroke = (from: readonly [number, number], to: readonly [number, number]): object => ({
-          type: 'line',
-          shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] },
-          style: { stroke: 'var(--ink)', lineWidth: 1.5 },
-        });
-        const ends = [x1, x2].map((x) => stroke([x, y - 4], [x, y + 4]));
-        return { type: 'group', children: [stroke([x1, y], [x2, y]), ...ends] };
-      },
-    },
-  ];
+  const renderItem = (_: unknown, api: RangeApi): object => {
+    const [x1, middle] = api.coord([api.value(0), api.value(2)]);
+    const [x2] = api.coord([api.value(1), api.value(2)]);
+    const y = middle + (api.value(3) - (series.length - 1) / 2) * barStep;
+    const line = (fromX: number, fromY: number, toX: number, toY: number): object => ({
+      type: 'line',
+      shape: { x1: fromX, y1: fromY, x2: toX, y2: toY },
+      style: { stroke: 'var(--ink)', lineWidth: 1.5 },
+    });
+    return {
+      type: 'group',
+      children: [line(x1, y, x2, y), line(x1, y - 4, x1, y + 4), line(x2, y - 4, x2, y + 4)],
+    };
+  };
+  return [{ type: 'custom', silent: true, z: 3, data: ranges, encode: { x: [0, 1], y: 2 }, renderItem }];
 }

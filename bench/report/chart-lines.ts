@@ -103,7 +103,7 @@ const shareTicks: readonly Tick[] = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999].
 function axisOption(axis: Axis, values: readonly number[]): Record<string, unknown> {
   const common = {
     type: 'value',
-    axisLine: { show: true, lineStyle: { color: 'var(--muted)' } },
+    axisLine: { show: true, onZero: false, lineStyle: { color: 'var(--muted)' } },
     axisTick: { show: false },
     splitLine: { show: true, lineStyle: { color: 'var(--line)' } },
     axisLabel: { color: 'var(--muted)', fontSize: 12, formatter: shortNumber, hideOverlap: true },

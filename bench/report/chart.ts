@@ -2,7 +2,7 @@ import type { EChartsCoreOption } from 'echarts/core';
 import { barsHeight, barsOption, type BarChart } from './chart-bars.js';
 import { latencyLines, linesHeight, linesOption, type LineChart, type Stroke } from './chart-lines.js';
 import { html, trusted, type Html } from './markup.js';
-import { seriesColours } from './page-style.js';
+import { drawingWidth, seriesColours } from './page-style.js';
 import type { LatencyCurve } from '../result/result.js';
 
 export type { Axis, Tick } from './axis.js';
@@ -23,9 +23,6 @@ export interface Charts {
   /** How long the fastest half, nine tenths, 99 % … of the messages took at most. */
   latency(title: string, curves: readonly NamedCurve[], note?: string): Html;
 }
-
-/** Of the drawing; the page stretches it. About what a phone shows, so that text is not made small there. */
-const width = 440;
 
 /** @throws Error that says how to install echarts when it is not */
 export async function loadCharts(load = loadEcharts): Promise<Charts> {
@@ -71,7 +68,7 @@ async function loadEcharts(): Promise<Draw> {
     ]);
   use([BarChart, CustomChart, LineChart, GridComponent, SVGRenderer]);
   return (option, height) => {
-    const chart = init(null, undefined, { renderer: 'svg', ssr: true, width, height });
+    const chart = init(null, undefined, { renderer: 'svg', ssr: true, width: drawingWidth, height });
     try {
       chart.setOption({ animation: false, textStyle: { fontFamily: 'system-ui, sans-serif' }, ...option });
       return plainSvg(chart.renderToSVGString());
