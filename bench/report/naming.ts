@@ -1,20 +1,24 @@
 import { groupBy, type Labels, type SummaryRow } from './summary.js';
 
-/** The names of the labels that tell the rows apart; those that are the same everywhere say nothing. */
+/** As many labels as tell the rows apart: one that is the same everywhere, or only changes along with those before it, is left out. */
 export function tellingLabels(rows: readonly SummaryRow[]): string[] {
-  return labelNames(rows).filter((name) => new Set(rows.map(({ labels }) => labels[name])).size > 1);
+  const kept: string[] = [];
+  const kinds = (names: readonly string[]): number =>
+    new Set(rows.map(({ labels }) => JSON.stringify(names.map((name) => labels[name] ?? null)))).size;
+  for (const name of labelNames(rows)) if (kinds([...kept, name]) > kinds(kept)) kept.push(name);
+  return kept;
 }
 
 export function labelNames(rows: readonly SummaryRow[]): string[] {
   return [...new Set(rows.flatMap(({ labels }) => Object.keys(labels)))];
 }
 
-/** A text speaks for itself, a number needs to be told what it is of: `node-live, 1,000 sockets`. */
+/** A text speaks for itself, a number needs to be told what it is of, and is one word because names are broken into lines: `node-live, sockets 1000`. */
 export function rowName(labels: Labels, names: readonly string[], otherwise: string): string {
   const parts = names.flatMap((name) => {
     const value = labels[name];
     if (value === undefined) return [];
-    return [typeof value === 'number' ? `${name} ${value.toLocaleString('en-US')}` : value];
+    return [typeof value === 'number' ? `${name} ${value}` : value];
   });
   return parts.length === 0 ? otherwise : parts.join(', ');
 }

@@ -42,8 +42,9 @@ figure svg { display: block; width: 100%; height: auto; }
 .key svg { display: inline-block; width: 1.5rem; height: .7rem; margin-right: .35rem; }
 .wide { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; white-space: nowrap; }
+th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; white-space: nowrap; overflow-wrap: normal; }
 th { color: var(--muted); font-weight: 600; vertical-align: bottom; white-space: normal; overflow-wrap: normal; }
+.long { min-width: 7.5rem; }
 .left { text-align: left; }
 td.left:first-child, th.left:first-child { position: sticky; left: 0; background: var(--bg); }
 td small { display: block; }
@@ -51,12 +52,14 @@ details { margin: .75rem 0; }
 summary { cursor: pointer; color: var(--muted); }
 strong.bad, strong.warn { padding: 0 .3rem; border-radius: 3px; }
 @media print {
+  @page { size: landscape; margin: 12mm; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   figure, tr, .notice { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
-  .charts { grid-template-columns: 1fr 1fr; }
+  .charts { grid-template-columns: 1fr 1fr 1fr; }
   .wide { overflow: visible; }
-  table { font-size: 7.5pt; }
+  table { font-size: 7pt; }
+  .long { min-width: 0; }
   th, td { padding: .15rem .25rem; white-space: normal; }
   nav { display: none; }
 }

@@ -74,12 +74,12 @@ export function tableHtml(
   body: readonly (readonly HtmlPart[])[],
   leftColumns: number,
 ): Html {
-  const side = (i: number): Html | undefined => (i < leftColumns ? trusted(' class="left"') : undefined);
-  const heads = head.map((cell, i) => html`<th${side(i)}>${cell}</th>`);
+  const side = (i: number): string => (i < leftColumns ? 'left' : 'right');
+  const heads = head.map((cell, i) => html`<th class="${side(i)}${longHead(cell)}">${cell}</th>`);
   const rows = body.map(
     (cells) =>
       html`<tr>
-        ${cells.map((cell, i) => html`<td${side(i)}>${cell}</td>`)}
+        ${cells.map((cell, i) => html`<td class="${side(i)}">${cell}</td>`)}
       </tr> `,
   );
   return html`<div class="wide">
@@ -94,6 +94,11 @@ export function tableHtml(
       </tbody>
     </table>
   </div> `;
+}
+
+/** Else the browser makes a column as narrow as its longest word, and its head as high as the screen. */
+function longHead(cell: HtmlPart): string {
+  return typeof cell === 'string' && cell.length > 16 ? ' long' : '';
 }
 
 /** Something that a reader must not overlook. `bad`: it has failed; `warn`: it may not be believed. No lines: nothing. */
