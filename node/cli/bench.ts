@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { NotAResult, runReport } from '../../bench/report/command.js';
 import { scenarios } from '../../bench/scenarios/index.js';
 import { flagOf, OptionError, type OptionSpec } from '../../bench/scenarios/options.js';
 import { createProgress } from '../../bench/scenarios/progress.js';
@@ -8,7 +9,7 @@ import { runScenario } from '../../bench/scenarios/run.js';
 import type { Scenario } from '../../bench/scenarios/scenario.js';
 import type { BenchResult } from '../../bench/result/result.js';
 import { resultTable } from '../../bench/result/table.js';
-import { CliFailure, describe, oneLine } from './errors.js';
+import { CliFailure, describe, oneLine, UsageError } from './errors.js';
 import { writeLine, type CliIo } from './io.js';
 
 /** What `bench` needs of the command line that it is part of. */
@@ -36,11 +37,12 @@ function createBench(parts: BenchParts): Command {
     })
     .addHelpText(
       'after',
-      '\nExamples:\n  topicast bench fanout --help\n  topicast bench fanout --sockets 5000 --rate 100 --json fanout.json\n' +
+      '\nExamples:\n  topicast bench fanout --help\n  topicast bench fanout --sockets 5000 --rate 100 --json fanout.json\n  topicast bench report bench-results/*.json\n' +
         '\nExit codes: 0 measured, 1 a count was off or nothing could be measured, 2 wrong usage.',
     )
     .action(() => root.outputHelp());
   for (const scenario of scenarios) addScenario(root, scenario, parts);
+  addReport(root, parts);
   return root;
 }
 
@@ -56,6 +58,23 @@ function addScenario(root: Command, scenario: Scenario, parts: BenchParts): void
       if (result.faults.length > 0) {
         throw new CliFailure(`${scenario.name} has failed: ${result.faults.join('; ')}`);
       }
+    });
+}
+
+function addReport(root: Command, { io }: BenchParts): void {
+  root
+    .command('report')
+    .description('Makes one HTML page with charts of the results of scenarios.')
+    .argument('<file...>', 'results, as scenarios write them')
+    .option('--out <file>', 'where the page is written', 'report.html')
+    .action(async (files: string[], { out }: { out: string }) => {
+      try {
+        await runReport(files, out);
+      } catch (cause) {
+        if (cause instanceof NotAResult) throw new UsageError(cause.message, { cause });
+        throw new CliFailure(describe(cause), { cause });
+      }
+      await writeLine(io.stderr, `written: ${out}`);
     });
 }
 
