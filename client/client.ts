@@ -4,6 +4,7 @@ import type { Result } from '../protocol/result.js';
 import { parseFilter, parseTopic } from '../protocol/topic.js';
 import { defaultBackoff } from './backoff.js';
 import { json, type WireCodec } from './codec.js';
+import type { FrameOf } from './connection.js';
 import { Direct } from './direct.js';
 import { Emitter } from './emitter.js';
 import { textOf, TopicastError } from './errors.js';
@@ -52,6 +53,8 @@ export class Client {
   #codec: WireCodec | undefined;
   #codecLoading: Promise<WireCodec> | undefined;
   #req = 0;
+  /** The number of the newest `auth` frame. */
+  #authReq: number | undefined;
 
   /** @throws TypeError for an address that is none, and for a topic that is none */
   constructor(url: string, options: ClientOptions) {
@@ -244,11 +247,8 @@ export class Client {
         return this.#outbox.published(frame);
       case 'expiring':
         return this.#expiring(frame.inSec);
-      case 'error': {
-        if (this.#outbox.failed(frame)) return;
-        if (frame.req !== undefined && this.#subscriptions.failed(frame.req)) return;
-        return this.#report(new TopicastError(frame.code, frame.message, detailsOf(frame.topic)));
-      }
+      case 'error':
+        return this.#failed(frame);
       case 'welcome':
       case 'bye':
         // The link's own.
@@ -256,14 +256,31 @@ export class Client {
     }
   }
 
+  #failed(frame: FrameOf<'error'>): void {
+    const { req, code, message, topic } = frame;
+    if (this.#outbox.failed(frame)) return;
+    if (req !== undefined && this.#subscriptions.failed(req)) return;
+    if (req !== undefined && req === this.#authReq) return this.#renewalRefused(message);
+    this.#report(new TopicastError(code, message, detailsOf(topic)));
+  }
+
   #expiring(inSec: number): void {
     this.#emit('expiring', { inSec });
     if (!this.#tokens.renewable) return;
     this.#tokens.renew().then(
-      (token = '') => this.#link.send({ type: 'auth', req: ++this.#req, token }),
+      (token = '') => {
+        this.#authReq = ++this.#req;
+        this.#link.send({ type: 'auth', req: this.#authReq, token });
+      },
       // The connection ends with the token, and the next one asks for a token again.
       (error: unknown) => this.#onThrow(error),
     );
+  }
+
+  /** The connection lasts as long as its token; the next one must not begin with what was refused. */
+  #renewalRefused(reason: string): void {
+    this.#tokens.expire();
+    this.#report(new TopicastError('token', `the server refused the fresh token: ${reason}`));
   }
 
   readonly #emitMessage = (message: Message): void => {

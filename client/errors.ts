@@ -4,7 +4,7 @@ import type { ErrorCode } from '../protocol/codes.js';
  * Codes of the wire protocol, and the client's own: `closed` (the client was closed, by the application or for good by the server),
  * `unauthorized` (401 with a token that cannot be renewed), `refused` (the server does not want this client), `queue_full` (here: too
  * many publishes wait), `outcome_unknown` (a publish was sent, and the line lost for longer than the server remembers its id),
- * `token` (`getToken` failed), `handler` (a handler threw), `storage` (positions could not be kept), `environment` (no WebSocket).
+ * `token` (`getToken` failed, or the server refused what it gave), `handler` (a handler threw), `storage` (positions could not be kept), `environment` (no WebSocket).
  */
 export type ClientErrorCode =
   | ErrorCode

@@ -99,8 +99,10 @@ export async function probe(
   });
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   try {
-    // No answer is an answer here: the network is away, and the wait goes on as it would have.
-    const answer = await Promise.race([fetch(address, { headers }).catch(() => undefined), late]);
+    // It rejects when the network is away, and when the node lets this page's origin read nothing. Neither says more than the
+    // connection that has just failed, so the wait goes on as it would have.
+    const unanswered = (): undefined => undefined;
+    const answer = await Promise.race([fetch(address, { headers }).catch(unanswered), late]);
     return answer && { status: answer.status, retryMs: parseRetryAfter(answer.headers.get('retry-after')) };
   } finally {
     clearTimeout(timer);

@@ -66,6 +66,8 @@ export class Link {
   #connection: Connection | undefined;
   #state: State = 'connecting';
   #everWelcomed = false;
+  /** Waits since the last good connection, or since the page came back. */
+  #attempt = 0;
   /** A token that was fetched after a 401 is refused for good. */
   #tokenRenewed = false;
   /** The wait for the next try, and until when (ms since the Unix epoch) the server wants it to last. */
@@ -83,25 +85,25 @@ export class Link {
   /** Connects again and again until closed. Never rejects. */
   async run(): Promise<void> {
     let codec: WireCodec | undefined;
-    for (let attempt = 0; !this.#isClosed(); attempt++) {
-      if (attempt > 0) this.#change({ state: 'connecting' });
+    while (!this.#isClosed()) {
+      if (this.#state !== 'connecting') this.#change({ state: 'connecting' });
       try {
         const token = await this.#options.tokens.get();
         codec ??= await this.#handlers.prepare();
         if (this.#isClosed()) return;
         const end = await this.#connect(codec, token);
         this.#handlers.lost();
-        if ((end.welcomedMs ?? 0) >= stableMs) attempt = 0;
+        if ((end.welcomedMs ?? 0) >= stableMs) this.#attempt = 0;
         const verdict = await this.#judge(end, token);
         if (this.#isClosed()) return;
         if (verdict.then === 'never') return this.close(new TopicastError(verdict.code, verdict.reason));
-        if (verdict.then === 'again') await this.#pause(attempt, verdict.hintMs, end.reason);
+        if (verdict.then === 'again') await this.#pause(verdict.hintMs, end.reason);
       } catch (thrown) {
         if (this.#isClosed()) return;
         const error = errorOf(thrown);
         if (error.code === 'environment') return this.close(error);
         this.#handlers.error(error);
-        await this.#pause(attempt, 0, error.message);
+        await this.#pause(0, error.message);
       }
     }
   }
@@ -114,7 +116,10 @@ export class Link {
   /** The page came back: connects now if it waits (but for a wait that the server asked for), and looks whether an open line is dead. */
   wake(): void {
     this.#connection?.check();
-    if (this.#wait !== undefined && Date.now() >= this.#wait.notBefore) this.#wait.end();
+    if (this.#wait === undefined || Date.now() < this.#wait.notBefore) return;
+    // A network is often announced a moment before it carries anything: the next try must not be half a minute away.
+    this.#attempt = 0;
+    this.#wait.end();
   }
 
   /** For good. */
@@ -186,9 +191,9 @@ export class Link {
     return fetch === undefined || end.code >= 4000 ? undefined : probe(fetch, address, token);
   }
 
-  #pause(attempt: number, hintMs: number, reason: string): Promise<void> {
+  #pause(hintMs: number, reason: string): Promise<void> {
     const { backoff, random } = this.#options;
-    const retryMs = Math.max(fullJitter(attempt, backoff, random), hintMs);
+    const retryMs = Math.max(fullJitter(this.#attempt++, backoff, random), hintMs);
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#wait?.end(), retryMs);
       const end = (): void => {

@@ -22,6 +22,8 @@ interface Held<C extends Cursor> {
   last: number | undefined;
   /** The number of the request that asked for it; undefined when the handshake did. */
   req: number | undefined;
+  /** That request has its answer, so one without a number is the server's own. */
+  answered: boolean;
 }
 
 /** What an answer to a subscription means: `again` when it has to be asked for once more, `stale` when it answers an older request. */
@@ -106,7 +108,15 @@ export class Positions<C extends Cursor> {
   /** It was asked for with this number; without one, in the handshake. Answers to older requests do not count any more. */
   asked(filter: string, req: number | undefined): void {
     const held = this.#held.get(filter);
-    if (held !== undefined) held.req = req;
+    if (held === undefined) return;
+    held.req = req;
+    held.answered = false;
+  }
+
+  /** The newest request for the filter was refused. */
+  refused(filter: string): void {
+    const held = this.#held.get(filter);
+    if (held !== undefined) held.answered = true;
   }
 
   /** The filters of one request. */
@@ -114,9 +124,13 @@ export class Positions<C extends Cursor> {
     return [...this.#held.values()].filter((held) => held.req === req).map(({ filter }) => filter);
   }
 
-  /** Whether an answer is to the newest request for the filter, or one that nobody asked for. */
+  /**
+   * Whether an answer is to the newest request for the filter, or one that nobody asked for. One without a number that comes while a request is under
+   * way may be to the handshake before it; what it says will be in the answer to the request.
+   */
   isCurrent(filter: string, req: number | undefined): boolean {
-    return req === undefined || this.#held.get(filter)?.req === req;
+    const held = this.#held.get(filter);
+    return req === held?.req || (req === undefined && held?.answered !== false);
   }
 
   /** The answer of the server for a filter that is held. */
@@ -125,6 +139,7 @@ export class Positions<C extends Cursor> {
     if (held === undefined || !this.isCurrent(answer.topic, req)) return 'stale';
     const askedLast = held.last !== undefined;
     held.last = undefined;
+    held.answered = true;
     held.attached = true;
     if (!('epoch' in answer)) return 'attached';
     const { epoch, offset, recovered } = answer;
@@ -200,6 +215,7 @@ export class Positions<C extends Cursor> {
       attached: false,
       last: undefined,
       req: undefined,
+      answered: true,
     };
     this.#held.set(filter, held);
     if (isPattern(filter)) this.#patterns.add(held);

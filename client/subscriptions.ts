@@ -146,7 +146,11 @@ export class Subscriptions {
   }
 
   resync({ topics }: FrameOf<'resync'>): void {
-    for (const topic of topics) this.#asked.delete(topic);
+    for (const topic of topics) {
+      this.#asked.delete(topic);
+      // What comes before the answer may be of a request that this one replaces, and begin later.
+      this.#positions.release(topic);
+    }
     this.#subscribe(topics.filter((topic) => this.#positions.has(topic)));
   }
 
@@ -159,7 +163,10 @@ export class Subscriptions {
   /** A request was refused as a whole: for the moment, since it was well-formed. @returns whether it was one for topics */
   failed(req: number): boolean {
     const filters = this.#positions.askedBy(req);
-    for (const filter of filters) this.#askLater(filter);
+    for (const filter of filters) {
+      this.#positions.refused(filter);
+      this.#askLater(filter);
+    }
     return filters.length > 0;
   }
 
@@ -183,6 +190,7 @@ export class Subscriptions {
 
   #refused(topic: string, code: ErrorCode, req: number | undefined): void {
     if (!this.#positions.has(topic) || !this.#positions.isCurrent(topic, req)) return;
+    this.#positions.refused(topic);
     const final = !temporary.has(code);
     if (final) this.#forget(topic);
     else this.#askLater(topic);

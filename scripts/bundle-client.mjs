@@ -36,3 +36,29 @@ export async function bundleClient() {
     modules: moduleIds.map((id) => id.replace(root, '')),
   }));
 }
+
+/** The modules that a page's own bundler keeps when the page imports only these names of the SDK. */
+export async function modulesKeptFor(names) {
+  // There is no such file: the plugin says what is in it.
+  const entry = `${root}page.js`;
+  const result = await build({
+    root,
+    configFile: false,
+    logLevel: 'error',
+    plugins: [
+      {
+        name: 'page',
+        enforce: 'pre',
+        resolveId: (id) => (id === entry ? id : undefined),
+        load: (id) =>
+          id === entry ? `export { ${names.join(', ')} } from '${root}client/mod.ts';` : undefined,
+      },
+    ],
+    build: { write: false, lib: { entry, formats: ['es'], fileName: 'page' } },
+  });
+  const { output } = Array.isArray(result) ? result[0] : result;
+  const kept = output.flatMap(({ modules }) =>
+    Object.entries(modules).filter(([, { renderedLength }]) => renderedLength > 0),
+  );
+  return kept.map(([id]) => id.replace(root, ''));
+}

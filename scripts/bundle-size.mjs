@@ -1,6 +1,6 @@
 // Prints what the client SDK costs a page, and fails when that is too much or when anything but the project is in it.
 import { gzipSync } from 'node:zlib';
-import { bundleClient } from './bundle-client.mjs';
+import { bundleClient, modulesKeptFor } from './bundle-client.mjs';
 
 /** Of the file that everybody loads, after gzip. */
 const entryBytesMax = 12 * 1024;
@@ -20,5 +20,9 @@ for (const { fileName, code, modules } of files) {
   if (modules.some((id) => id.includes('msgpack'))) faults.push(`${fileName} holds MessagePack`);
 }
 if (!files.some(({ fileName }) => fileName === 'topicast.min.js')) faults.push('no topicast.min.js was made');
+// Who wants the error class or a storage only must not get the whole client with it.
+const kept = await modulesKeptFor(['TopicastError', 'memoryStorage']);
+const wanted = ['client/errors.ts', 'client/storage.ts'];
+if (kept.sort().join() !== wanted.join()) faults.push(`not tree-shakeable: ${wanted} needs ${kept}`);
 for (const fault of faults) console.error(fault);
 process.exitCode = faults.length > 0 ? 1 : 0;

@@ -63,23 +63,15 @@ describe.each(['json', 'msgpack'] as const)('the SDK in a page, with %s', (codec
     const sdk = await openSdk(line.port);
     const topics = ['a', 'b', 'c', 'd', 'e'].map((name) => `item.cuts-${codec}.${name}`);
     await sdk.start({ topics, codec });
-    const run = { isOn: true };
-    const published = (async () => {
-      while (run.isOn) {
-        const tick = new Promise((resolve) => setTimeout(resolve, 20));
-        await publisher.burst(topics, 10);
-        await tick;
-      }
-    })();
+    const end = publisher.steadily(topics, 500);
     for (let cut = 1; cut <= 30; cut++) {
       await sdk.opened(cut);
-      // Now in the middle of a replay, now in the middle of the live flow.
-      await new Promise((resolve) => setTimeout(resolve, random.int(200)));
+      // Now before the first message, now in the middle of a replay, now of the live flow.
+      await sdk.receivedMore(random.int(100));
       line.cut();
     }
     await sdk.opened(31);
-    run.isOn = false;
-    await published;
+    await end();
     const all = topics.reduce((sum, topic) => sum + sent(topic).length, 0);
     await sdk.received(all);
     for (const topic of topics) expect([seed, await sdk.numbers(topic)]).toEqual([seed, sent(topic)]);

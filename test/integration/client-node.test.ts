@@ -92,7 +92,9 @@ async function readThroughCuts(codec: 'json' | 'msgpack', seed: number): Promise
   const sdk = start(node.port, { codec, random: () => random.int(1000) / 1000 });
   const byTopic = new Map<string, number[]>();
   const byPattern = new Map<string, number[]>();
+  let seen = 0;
   const note = (into: Map<string, number[]>, { topic, data }: Message<Numbered>): void => {
+    seen++;
     const list = into.get(topic) ?? [];
     into.set(topic, list);
     list.push(data.n);
@@ -102,31 +104,21 @@ async function readThroughCuts(codec: 'json' | 'msgpack', seed: number): Promise
   await sdk.subscribed(topics);
 
   const publisher = await Publisher.connect(node.port, jsonCodec);
-  const publishing = new AbortController();
-  const published = (async () => {
-    while (!publishing.signal.aborted) {
-      const tick = new Promise((resolve) => setTimeout(resolve, 20));
-      await publisher.burst(topics, 10);
-      await tick;
-    }
-  })();
-  let cuts = 0;
+  const end = publisher.steadily(topics, 500);
   let patternFrom: number | undefined;
   sdk.client.on('subscribed', ({ topic, offset }) => {
     if (topic === pattern) patternFrom ??= offset;
   });
-  await new Promise<void>((resolve) => {
-    const next = (): void => {
-      sdk.cut();
-      if (++cuts === 30) return resolve();
-      // Joins in the middle of it all.
-      if (cuts === 5) sdk.client.subscribe<Numbered>(pattern, (message) => note(byPattern, message));
-      setTimeout(next, random.int(300));
-    };
-    setTimeout(next, random.int(300));
-  });
-  publishing.abort();
-  await published;
+  for (let cuts = 1; cuts <= 30; cuts++) {
+    const [tries, enough] = [sdk.urls.length, seen + 1 + random.int(150)];
+    sdk.cut();
+    // Now in the middle of a handshake, now of a replay, now of the live flow.
+    if (random.int(4) === 0) await sdk.until('the next try', () => sdk.urls.length > tries);
+    else await sdk.until(`${enough} messages`, () => seen >= enough);
+    // Joins in the middle of it all.
+    if (cuts === 5) sdk.client.subscribe<Numbered>(pattern, (message) => note(byPattern, message));
+  }
+  await end();
   const wanted = new Map(topics.map((topic) => [topic, publisher.after(topic).map(({ n }) => n)]));
   const last = (of: Map<string, number[]>, topic: string): number | undefined => of.get(topic)?.at(-1);
   await sdk.until('the last of each topic', () =>
@@ -267,6 +259,17 @@ describe('the token', () => {
       name === 'state' ? [(event as { state?: string }).state] : [],
     );
     expect(states.filter((state) => state !== 'connecting')).toEqual(['open']);
+  });
+
+  test('of somebody else is refused on the living connection, which goes on, and that is told', async () => {
+    const tokens = [
+      await signToken({ sub: 'loyal', topics: ['item.loyal'], ttlSec: 500 }),
+      await signToken({ sub: 'other', ttlSec: 5000 }),
+    ];
+    const sdk = start(guarded.port, { getToken: () => tokens.shift() ?? '' });
+    await sdk.until('the refusal', () => sdk.of('error').length > 0);
+    expect(sdk.of('error')).toMatchObject([{ code: 'token' }]);
+    expect([sdk.client.state, sdk.urls.length]).toEqual(['open', 1]);
   });
 
   test('is asked for once more after 401, and then it is over', async () => {

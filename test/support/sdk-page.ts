@@ -123,6 +123,12 @@ export class SdkPage {
     return this.until(`${count} messages`, ({ got }, least) => got.length >= least, count);
   }
 
+  /** Waits until as many more have come than now. */
+  async receivedMore(count: number): Promise<void> {
+    const now = await this.page.evaluate(() => (window as unknown as SdkWindow).sdk.got.length);
+    await this.received(now + count);
+  }
+
   opened(times: number): Promise<void> {
     return this.until(
       `open for the ${times}th time`,

@@ -17,6 +17,7 @@ export class SdkClient {
     const webSocket = (url: string, protocols: string[]): WebSocket => {
       this.urls.push(url);
       this.#socket = new WebSocket(url, protocols, { perMessageDeflate: false });
+      this.signal.notify();
       return this.#socket;
     };
     const backoff = { baseMs: 20, maxMs: 200 };

@@ -56,6 +56,23 @@ export class Publisher {
     }
   }
 
+  /** Publishes at a steady rate, 10 at a time, until told to end. Rejects when one is not accepted. @returns ends it, once the last is */
+  steadily(topics: readonly string[], perSec: number): () => Promise<void> {
+    let isOn = true;
+    const run = async (): Promise<void> => {
+      while (isOn) {
+        const due = new Promise((resolve) => setTimeout(resolve, (10 * 1000) / perSec));
+        await this.burst(topics, 10);
+        await due;
+      }
+    };
+    const running = run();
+    return () => {
+      isOn = false;
+      return running;
+    };
+  }
+
   /** What a reader of a topic after an offset has to get. */
   after(topic: string, offset = 0): { n: number; offset: number }[] {
     return (this.sent.get(topic) ?? []).filter((message) => message.offset > offset);

@@ -272,6 +272,59 @@ describe('coming back', () => {
     expect(sockets).toHaveLength(1);
   });
 
+  test('tells of a fresh token that was refused, and begins the next connection with another', async () => {
+    let count = 0;
+    const client = await start({ getToken: async () => `token${++count}` });
+    const errors = collect(client, 'error');
+    newest().welcome();
+    newest().receive({ type: 'expiring', inSec: 60 });
+    await settle();
+    newest().receive({ type: 'error', req: 1, code: 'forbidden', message: 'not a valid token of this user' });
+    expect(errors).toMatchObject([
+      { code: 'token', message: expect.stringContaining('not a valid') as string },
+    ]);
+    expect(client.state).toBe('open');
+    newest().cut();
+    await vi.advanceTimersByTimeAsync(1 * sec);
+    expect(newest().protocols[1]).toBe('bearer.token3');
+  });
+
+  test('goes on when no fresh token can be had, and asks again when the old one has ended', async () => {
+    let count = 0;
+    const getToken = async () => {
+      if (++count === 2) throw new Error('offline');
+      return `token${count}`;
+    };
+    const client = await start({ getToken });
+    const errors = collect(client, 'error');
+    newest().welcome();
+    newest().receive({ type: 'expiring', inSec: 60 });
+    await settle();
+    expect(errors).toMatchObject([{ code: 'token', message: 'getToken failed: offline' }]);
+    expect([client.state, newest().sent]).toEqual(['open', []]);
+    newest().cut(4002);
+    await vi.advanceTimersByTimeAsync(1 * sec);
+    expect(newest().protocols[1]).toBe('bearer.token3');
+  });
+
+  test('begins with short waits again when the page woke it', async () => {
+    const client = await start();
+    const waits: (number | undefined)[] = [];
+    client.on('state', ({ retryMs, state }) => {
+      if (state === 'waiting') waits.push(retryMs);
+    });
+    for (let i = 0; i < 8; i++) {
+      newest().cut();
+      await vi.advanceTimersByTimeAsync(i < 7 ? 15 * sec : 0);
+    }
+    expect(waits.at(-1)).toBe(15_000);
+    client.wake();
+    await settle();
+    newest().cut();
+    await settle();
+    expect(waits.at(-1)).toBe(250);
+  });
+
   test('connects at once when the page comes back or the network does', async () => {
     const page = new EventTarget();
     const document = Object.assign(new EventTarget(), { visibilityState: 'visible' });
@@ -423,6 +476,41 @@ describe('messages', () => {
     newest().message('item.1', 7);
     expect(got.map(({ offset }) => offset)).toEqual([6, 7]);
     expect(sockets).toHaveLength(1);
+  });
+
+  test('of a request for the last ones that a resync has overtaken do not make a handler step over what it has missed', async () => {
+    const client = await start({ topics: ['item.1'] });
+    const got = collect(client, 'message');
+    const at = (offset: number) => [{ topic: 'item.1', epoch: 'e', offset, recovered: true }];
+    newest().welcome();
+    newest().receive({ type: 'subscribed', topics: at(5) });
+    client.subscribe('item.1', () => undefined, { last: 1 });
+    await settle();
+    // Dropped 6 and 7, said so, and then took the request: it begins after 7.
+    newest().receive({ type: 'resync', topics: ['item.1'] });
+    newest().receive({ type: 'subscribed', req: 1, topics: at(7) });
+    newest().message('item.1', 8);
+    newest().receive({ type: 'subscribed', req: 2, topics: at(7) });
+    expect(newest().sent.at(-1)).toMatchObject({ type: 'subscribe', req: 3, topics: [{ offset: 5 }] });
+    newest().receive({ type: 'subscribed', req: 3, topics: at(5) });
+    for (const offset of [6, 7, 8]) newest().message('item.1', offset);
+    expect(got.map(({ offset }) => offset)).toEqual([6, 7, 8]);
+  });
+
+  test('come from a topic that was refused once and that a back end subscribes later', async () => {
+    const client = await start();
+    const got: unknown[] = [];
+    client.on('refused', () => undefined);
+    newest().welcome();
+    client.subscribe('item.1', ({ data }) => got.push(data));
+    await settle();
+    newest().receive({ type: 'subscribed', req: 1, topics: [{ topic: 'item.1', error: 'forbidden' }] });
+    newest().receive({
+      type: 'subscribed',
+      topics: [{ topic: 'item.1', epoch: 'e', offset: 5, recovered: false }],
+    });
+    newest().receive({ type: 'msg', topic: 'item.1', offset: 6, data: { format: 'json', text: '"hi"' } });
+    expect(got).toEqual(['hi']);
   });
 
   test('of topics that the token or a back end subscribed come as events', async () => {
