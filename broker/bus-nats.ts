@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { NatsError, type JetStreamClient, type Msg } from 'nats';
+import { NatsError, type Msg } from 'nats';
 import type { Position } from '../protocol/position.js';
 import { namespaceOf } from '../protocol/topic.js';
 import type {
@@ -14,13 +14,14 @@ import type {
 import { BrokerError, unavailable } from './errors.js';
 import type { Namespaces } from './namespaces.js';
 import { decodeBody, encodeBody, encodeHeaders } from './nats-body.js';
+import { openBucket } from './nats-bucket.js';
 import { auditGraceMs, NatsDurable } from './nats-durable.js';
 import { NatsEpochs } from './nats-epochs.js';
-import { JetStreamError, type NatsLink } from './nats-link.js';
+import type { NatsLink } from './nats-link.js';
 import { NatsLive } from './nats-live.js';
 import { NatsPublisher, StillStoring, UnknownOutcome, type PublishAck } from './nats-publisher.js';
 import { NatsReader } from './nats-reader.js';
-import { isTooFewServers, NatsStream } from './nats-stream.js';
+import { NatsStream } from './nats-stream.js';
 import { createSubjects, type Subjects } from './nats-subjects.js';
 import { PatternIndex } from './pattern-index.js';
 
@@ -76,6 +77,7 @@ class NatsBus implements TopicBus {
 
   async start(handler: BusHandler): Promise<void> {
     const end = performance.now() + startMsMax;
+    let told: string | undefined;
     for (let isReady = false; !isReady;) {
       try {
         await this.#openStreams(handler);
@@ -85,7 +87,9 @@ class NatsBus implements TopicBus {
           throw unavailable('the streams could not be made ready', error);
         }
         // The servers may have been started together with this node, and are still electing their leaders.
-        this.#options.onFault(error);
+        const message = String(error);
+        if (message !== told) this.#options.onFault(error);
+        told = message;
         await new Promise((resolve) => setTimeout(resolve, startAgainMs));
       }
     }
@@ -186,8 +190,8 @@ class NatsBus implements TopicBus {
 
   async #openStreams(handler: BusHandler): Promise<void> {
     const { namespaces, prefix, replicas } = this.#options;
-    const js = this.#link.nc.jetstream();
-    const epochs = new NatsEpochs(await openBucket(js, createSubjects(prefix).epochsBucket, replicas));
+    const bucket = await openBucket(this.#link, createSubjects(prefix).epochsBucket, replicas);
+    const epochs = new NatsEpochs(bucket);
     for (const namespace of namespaces.durable) {
       this.#durable.set(namespace, await this.#openDurable(namespace, epochs, handler));
     }
@@ -292,19 +296,6 @@ const startAgainMs = 500;
 function mayPass(error: unknown): boolean {
   if (error instanceof BrokerError) return true;
   return error instanceof NatsError && error.api_error?.code !== 400 && error.api_error?.code !== 403;
-}
-
-/** The bucket is read from its leader: a copy that lags could answer with an epoch that was replaced. */
-async function openBucket(js: JetStreamClient, bucket: string, replicas: number) {
-  const options = { history: 1, allow_direct: false };
-  try {
-    return await js.views.kv(bucket, { ...options, replicas });
-  } catch (error) {
-    const apiError = error instanceof NatsError ? error.api_error : undefined;
-    const { code = 0, description = '', err_code: number = 0 } = apiError ?? {};
-    if (replicas === 1 || !isTooFewServers(new JetStreamError(code, number, description))) throw error;
-    return js.views.kv(bucket, { ...options, replicas: 1 });
-  }
 }
 
 /** De-duplication is per stream: the hash keeps one publisher's ids from suppressing another's messages. */

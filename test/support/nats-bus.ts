@@ -32,7 +32,10 @@ export interface TestBusOptions {
   readonly prefix: string;
   readonly namespaces?: Namespaces;
   readonly auditSec?: number;
+  readonly replicas?: number;
   readonly creds?: string;
+  /** Told of each of `faults`, so too while the bus starts. */
+  readonly onFault?: (error: unknown) => void;
 }
 
 /** A started bus with the node's own channels on top, which check and repair what it delivers. */
@@ -79,9 +82,12 @@ export async function startTestNode(options: TestBusOptions): Promise<TestNode> 
     link,
     namespaces,
     prefix: options.prefix,
-    replicas: 3,
+    replicas: options.replicas ?? 3,
     auditSec: options.auditSec ?? 15,
-    onFault: (error) => faults.push(error),
+    onFault: (error) => {
+      faults.push(error);
+      options.onFault?.(error);
+    },
   });
   const fanout: Pick<Fanout, 'publish'> = {
     publish(channel, items) {
