@@ -1,7 +1,8 @@
 import { createInbox, type Msg, type NatsConnection } from 'nats';
-import { errorCodes, type ErrorCode } from '../protocol/codes.js';
 import type { CommandHandler } from './cluster.js';
-import { BrokerError, unavailable } from './errors.js';
+import { CommandBatches, type PendingCommand } from './command-batches.js';
+import { failureOf, outcomeOf, readAnswers, readList, type Answer } from './command-messages.js';
+import { unavailable, type BrokerError } from './errors.js';
 
 export interface NatsCommandsOptions {
   readonly nc: NatsConnection;
@@ -17,10 +18,6 @@ export interface NatsCommandsOptions {
 /** What `ask` resolves to when nobody listens for that node. */
 export const nobody = Symbol('nobody');
 
-/** What one node answered to one command. */
-type Answer =
-  { readonly ok?: unknown } | { readonly error: { readonly code: string; readonly message: string } };
-
 /** Somebody who waits for the answers of one or more nodes to one message. */
 interface Waiting {
   /** The parts of answers that came in several messages, by node. */
@@ -34,21 +31,11 @@ interface Waiting {
   readonly slow?: NodeJS.Timeout;
 }
 
-interface Pending {
-  /** The command as JSON. */
-  readonly text: string;
-  readonly bytes: number;
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: BrokerError) => void;
-}
-
 /** Nodes that have not answered by now may be gone. */
 const slowMs = 250;
-const commandsPerMessageMax = 1000;
 const answerPartsMax = 256;
 const bytesMaxDefault = 1024 * 1024;
 const nodeIdSyntax = /^[A-Za-z0-9_-]{1,128}$/;
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Commands and their answers over NATS. A message is a JSON list of commands; it is answered by the list of their outcomes, on a subject below
@@ -58,13 +45,16 @@ export class NatsCommands {
   readonly #options: NatsCommandsOptions;
   readonly #inbox = createInbox();
   readonly #waiting = new Map<number, Waiting>();
-  /** Commands of this turn of the event loop, by node. */
-  readonly #batches = new Map<string, Pending[]>();
+  readonly #batches: CommandBatches;
   #subscriptions: { unsubscribe(): void }[] = [];
   #counter = 0;
 
   constructor(options: NatsCommandsOptions) {
     this.#options = options;
+    this.#batches = new CommandBatches(
+      () => this.#bytesMax,
+      (nodeId, commands) => this.#send(nodeId, commands),
+    );
   }
 
   /** Whether a text can be the id of a node, and so a token of a subject. */
@@ -93,17 +83,7 @@ export class NatsCommands {
 
   /** See `Cluster.ask`; but `nobody` instead of undefined when the node does not exist. */
   ask(nodeId: string, command: unknown): Promise<unknown> {
-    const text = JSON.stringify(command);
-    const bytes = Buffer.byteLength(text);
-    return new Promise((resolve, reject) => {
-      if (bytes + 2 > this.#bytesMax) {
-        return reject(new BrokerError('payload_too_large', 'larger than a message between nodes may be'));
-      }
-      if (this.#batches.size === 0) setImmediate(() => this.#sendBatches());
-      const batch = this.#batches.get(nodeId) ?? [];
-      this.#batches.set(nodeId, batch);
-      batch.push({ text, bytes, resolve, reject });
-    });
+    return this.#batches.add(nodeId, command);
   }
 
   /**
@@ -175,9 +155,7 @@ export class NatsCommands {
       this.#forget(number);
       waiting.failed(error);
     }
-    const batches = [...this.#batches.values()];
-    this.#batches.clear();
-    for (const { reject } of batches.flat()) reject(error);
+    this.#batches.abandon(error);
   }
 
   stop(): void {
@@ -190,32 +168,7 @@ export class NatsCommands {
     return this.#options.nc.info?.max_payload ?? bytesMaxDefault;
   }
 
-  #sendBatches(): void {
-    const batches = [...this.#batches];
-    this.#batches.clear();
-    for (const [nodeId, commands] of batches) {
-      for (const part of this.#split(commands)) this.#send(nodeId, part);
-    }
-  }
-
-  /** As few messages as their greatest size allows. */
-  #split(commands: readonly Pending[]): Pending[][] {
-    const parts: Pending[][] = [];
-    let bytes = Infinity;
-    for (const command of commands) {
-      const part = parts.at(-1);
-      bytes += command.bytes + 1;
-      if (part !== undefined && bytes <= this.#bytesMax && part.length < commandsPerMessageMax) {
-        part.push(command);
-      } else {
-        parts.push([command]);
-        bytes = command.bytes + 2;
-      }
-    }
-    return parts;
-  }
-
-  #send(nodeId: string, commands: readonly Pending[]): void {
+  #send(nodeId: string, commands: readonly PendingCommand[]): void {
     const number = ++this.#counter;
     const rejectAll = (error: BrokerError): void => {
       this.#forget(number);
@@ -286,15 +239,15 @@ export class NatsCommands {
       return;
     }
     waiting.parts.delete(nodeId);
-    const answers = parseList(Buffer.concat(parts));
-    if (answers?.every(isAnswer) === true) waiting.answered(nodeId, answers);
-    else onIgnored(message.subject);
+    const answers = readAnswers(Buffer.concat(parts));
+    if (answers === undefined) onIgnored(message.subject);
+    else waiting.answered(nodeId, answers);
   }
 
   /** Never rejects. */
   async #onCommands(message: Msg, handle: CommandHandler): Promise<void> {
     const { nc, nodeId, onIgnored } = this.#options;
-    const commands = parseList(message.data);
+    const commands = readList(message.data);
     const { reply } = message;
     if (commands === undefined || reply === undefined || reply === '') return onIgnored(message.subject);
     const answers = await Promise.all(commands.map((command) => outcomeOf(handle, command)));
@@ -309,48 +262,4 @@ export class NatsCommands {
       }
     }
   }
-}
-
-/** The outcome of one command as JSON. Never rejects. */
-async function outcomeOf(handle: CommandHandler, command: unknown): Promise<string> {
-  try {
-    return JSON.stringify({ ok: await handle(command) });
-  } catch (error) {
-    const code = error instanceof BrokerError ? error.code : 'internal';
-    const message = error instanceof BrokerError ? error.message : 'internal error';
-    return JSON.stringify({ error: { code, message } });
-  }
-}
-
-function failureOf({ code, message }: { readonly code: string; readonly message: string }): BrokerError {
-  return new BrokerError(isErrorCode(code) ? code : 'internal', message);
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return (errorCodes as readonly string[]).includes(code);
-}
-
-/** Undefined for anything that is not a JSON list. */
-function parseList(bytes: Uint8Array): unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(utf8.decode(bytes));
-    return Array.isArray(value) ? value : undefined;
-  } catch {
-    // Neither UTF-8 nor JSON, perhaps: the caller counts it.
-    return undefined;
-  }
-}
-
-function isAnswer(value: unknown): value is Answer {
-  if (typeof value !== 'object' || value === null) return false;
-  if (!('error' in value)) return true;
-  const { error } = value;
-  return (
-    typeof error === 'object' &&
-    error !== null &&
-    'code' in error &&
-    typeof error.code === 'string' &&
-    'message' in error &&
-    typeof error.message === 'string'
-  );
 }
