@@ -193,6 +193,7 @@ export class RedisLink {
 
   /** Ends early when the link is closed. */
   async #pause(ms: number): Promise<void> {
+    // It rejects for nothing but that, and whoever paused looks at the state next.
     await delay(ms, undefined, { signal: this.#closing.signal }).catch(() => undefined);
   }
 }

@@ -8,6 +8,7 @@ import { openEngines } from './engines.js';
 import { listen } from './listen.js';
 import type { Logger } from './log.js';
 import { startMetricsServer } from './metrics-server.js';
+import { shortText, shortTextDigits } from './short-text.js';
 import { loadUws } from './uws.js';
 
 /** A running node. */
@@ -96,9 +97,10 @@ async function joinCluster(
   for (const { expSec, id } of await peers.blockedTokens()) authenticator.blockToken(id, expSec);
 }
 
+/** 62⁵: that a node which starts again draws its last id anew within the ten minutes that records live is one chance in 916 million. */
+const bootLength = 5;
+
 /** Tells this run of a node from every other one of the same name. Short, since it is in the id of each session in Redis. */
 function bootId(): string {
-  return randomInt(36 ** 6)
-    .toString(36)
-    .padStart(6, '0');
+  return shortText(randomInt(shortTextDigits ** bootLength), bootLength);
 }

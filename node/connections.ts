@@ -7,6 +7,7 @@ import type { Logger } from './log.js';
 import type { Counters } from './metrics.js';
 import type { Outlet } from './outlet.js';
 import { Session, type SessionIdentity, type SessionOwner } from './session.js';
+import { shortText } from './short-text.js';
 import type { Subscriptions } from './subscriptions.js';
 
 export interface ConnectionsOptions {
@@ -59,7 +60,7 @@ export class Connections implements SessionOwner {
   /** An accepted connection: registers it, welcomes it, and subscribes it to what it named. */
   open(identity: Omit<SessionIdentity, 'id'>, topics: readonly TopicRequest[], outlet: Outlet): Session {
     const { counters, nodeId, perUserMax } = this.#options;
-    const id = `${nodeId}.${(++this.#counter).toString(36)}`;
+    const id = `${nodeId}.${shortText(++this.#counter)}`;
     const session = new Session({ ...identity, id }, outlet, this, Date.now());
     const ofUser = this.#byUser.get(session.userId) ?? new Set();
     this.#sessions.set(id, session);
@@ -80,7 +81,7 @@ export class Connections implements SessionOwner {
     outlet: Outlet,
   ): Session {
     const { counters, nodeId, subscriptions } = this.#options;
-    const id = `${nodeId}.${(++this.#counter).toString(36)}`;
+    const id = `${nodeId}.${shortText(++this.#counter)}`;
     const session = new Session({ ...identity, id }, outlet, this, Date.now());
     session.isStream = true;
     this.#sessions.set(id, session);

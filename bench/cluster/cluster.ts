@@ -53,6 +53,7 @@ export async function startCluster(options: ClusterOptions): Promise<RunningClus
       signal?.throwIfAborted();
     }
     const died = Promise.race(nodes.map((node) => node.died));
+    // Who cares awaits `died`; a node that is stopped before anybody does must not end the process as an unhandled rejection.
     died.catch(() => undefined);
     return { nats, redis, nodes, died, stop };
   } catch (error) {
