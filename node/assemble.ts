@@ -55,7 +55,9 @@ export function assemble(context: NodeContext) {
   const { channels, subscriptions } = traffic;
   traffic.late.onEpoch = (namespace, head) => connections.restart(namespace, head);
   traffic.late.onBack = () => sessions.heartbeat.refreshSoon();
-  const sameSite = createSameSiteRules(config);
+  const sameSite = createSameSiteRules(config, (origin) =>
+    log.warn({ origin }, 'a page of this origin was turned away: TOPICAST_ALLOWED_ORIGINS may list it'),
+  );
   const handshake = new Handshake({
     authenticator,
     admission,
@@ -66,6 +68,11 @@ export function assemble(context: NodeContext) {
   });
   metrics.gauge('connections', 'Connections now.', () => connections.size);
   metrics.gauge('channels', 'Topics, patterns and groups hosted now.', () => channels.size);
+  for (const [name, isUp] of Object.entries(engines.links)) {
+    metrics.gauge(`${name}_up`, `Whether ${name} is in reach: 1 or 0.`, () => Number(isUp()));
+  }
+  const ignoredHelp = 'Messages between nodes that are not of this protocol.';
+  metrics.counter('cluster_messages_ignored_total', ignoredHelp, () => engines.ignoredMessages());
   const { limits } = config;
   serveWebSockets(app, { handshake, ...sessions, topics: traffic.topics, limits, metrics, log });
   serveHttp(app, {

@@ -21,8 +21,12 @@ export interface Engines {
   readonly store: SessionStore;
   readonly queue: DirectQueue;
   readonly cluster: Cluster;
-  /** False on a cluster without Redis: presence and direct messages are answered 501. */
+  /** False on a cluster without Redis: presence and direct messages are answered 501, and statistics count no users. */
   readonly hasUsers: boolean;
+  /** The servers that the node is connected to, by name, and whether each is in reach. */
+  readonly links: Readonly<Record<string, () => boolean>>;
+  /** Messages of the cluster so far that were not of its protocol. */
+  ignoredMessages(): number;
   /** Leaves the servers, after the engines were stopped. */
   close(): Promise<void>;
 }
@@ -47,6 +51,8 @@ function embeddedEngines(config: Config, nodeId: string, namespaces: Namespaces)
     queue,
     cluster: createAloneCluster(nodeId),
     hasUsers: true,
+    links: {},
+    ignoredMessages: () => 0,
     close: () => Promise.resolve(),
   };
 }
@@ -91,6 +97,11 @@ async function clusterEngines(
     queue: users.queue,
     cluster,
     hasUsers: redis !== undefined,
+    links: {
+      nats: () => link.connected,
+      ...(redis !== undefined && { redis: () => redis.state === 'ready' }),
+    },
+    ignoredMessages: () => cluster.ignored,
     async close() {
       await redis?.close();
       await link.close();

@@ -44,6 +44,8 @@ export interface Metrics {
   countRefused(status: number): void;
   /** Registers what is read at each scrape. `name` comes without the prefix, in Prometheus style; names are unique. */
   gauge(name: string, help: string, read: () => number): void;
+  /** The same for what only grows. */
+  counter(name: string, help: string, read: () => number): void;
   /** Everything, as Prometheus text. */
   render(): Promise<string>;
   /** The content type of what `render` gives. */
@@ -72,6 +74,7 @@ export function createMetrics(): Metrics {
         collect: () => gauge.set(read()),
       });
     },
+    counter: (name, help, read) => plain(registry, name, help, read),
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };
@@ -100,12 +103,10 @@ function createCounters(): Counters {
 }
 
 function registerCounters(registry: Registry, c: Counters): void {
-  const plain = (name: string, help: string, read: () => number): void =>
-    register(registry, name, help, [], () => [['', read()]]);
   const labelled = (name: string, help: string, label: string, read: () => Samples): void =>
     register(registry, name, help, [label], read);
 
-  plain('connections_opened_total', 'Connections accepted.', () => c.connectionsOpened);
+  plain(registry, 'connections_opened_total', 'Connections accepted.', () => c.connectionsOpened);
   labelled('connections_closed_total', 'Connections closed, by code.', 'code', () => c.closed);
   labelled('handshakes_refused_total', 'Handshakes refused, by HTTP status.', 'status', () => c.refused);
   labelled('frames_in_total', 'Frames from clients, by type.', 'type', () => Object.entries(c.framesIn));
@@ -115,17 +116,31 @@ function registerCounters(registry: Registry, c: Counters): void {
   labelled('messages_published_total', 'Messages published through this node.', 'delivery', () =>
     Object.entries(c.published),
   );
-  plain('messages_fanned_out_total', 'Messages handed on to sessions of this node.', () => c.fannedOut);
-  plain('deliveries_total', 'Messages times the subscribers they were for.', () => c.deliveries);
-  plain('direct_pushed_total', 'Direct messages taken from publishers.', () => c.directPushed);
-  plain('direct_sent_total', 'Direct messages handed to sockets.', () => c.directSent);
-  plain('direct_acked_total', 'Direct messages acknowledged by clients.', () => c.directAcked);
-  plain('gap_messages_repaired_total', 'Missed messages that were fetched.', () => c.gapsRepaired);
-  plain('gaps_lost_total', 'Gaps in which messages were gone for good.', () => c.gapsLost);
-  plain('resyncs_total', 'Connections that fell behind and were told so.', () => c.resyncs);
-  plain('slow_closes_total', 'Connections closed because they stayed behind.', () => c.slowCloses);
-  plain('faults_total', 'Unexpected faults that ended a connection.', () => c.faults);
-  plain('bodies_dropped_total', 'Messages dropped because their body does not parse.', () => c.bodiesDropped);
+  plain(
+    registry,
+    'messages_fanned_out_total',
+    'Messages handed on to sessions of this node.',
+    () => c.fannedOut,
+  );
+  plain(registry, 'deliveries_total', 'Messages times the subscribers they were for.', () => c.deliveries);
+  plain(registry, 'direct_pushed_total', 'Direct messages taken from publishers.', () => c.directPushed);
+  plain(registry, 'direct_sent_total', 'Direct messages handed to sockets.', () => c.directSent);
+  plain(registry, 'direct_acked_total', 'Direct messages acknowledged by clients.', () => c.directAcked);
+  plain(registry, 'gap_messages_repaired_total', 'Missed messages that were fetched.', () => c.gapsRepaired);
+  plain(registry, 'gaps_lost_total', 'Gaps in which messages were gone for good.', () => c.gapsLost);
+  plain(registry, 'resyncs_total', 'Connections that fell behind and were told so.', () => c.resyncs);
+  plain(registry, 'slow_closes_total', 'Connections closed because they stayed behind.', () => c.slowCloses);
+  plain(registry, 'faults_total', 'Unexpected faults that ended a connection.', () => c.faults);
+  plain(
+    registry,
+    'bodies_dropped_total',
+    'Messages dropped because their body does not parse.',
+    () => c.bodiesDropped,
+  );
+}
+
+function plain(registry: Registry, name: string, help: string, read: () => number): void {
+  register(registry, name, help, [], () => [['', read()]]);
 }
 
 /** Label value and count. */

@@ -113,10 +113,11 @@ export class ClusterView {
     series.in.push(now, nodes);
     series.out.push(now, nodes);
     series.connections = [...series.connections, connections].slice(-samplesMax);
-    series.users = [...series.users, users].slice(-samplesMax);
+    // Absent when nobody knows: a cluster without Redis, or one whose Redis is away.
+    if (users !== undefined) series.users = [...series.users, users].slice(-samplesMax);
     byId('tiles').replaceChildren(
       tile('connections', 'Connections', compact(connections), series.connections),
-      tile('users', 'Users online', compact(users), series.users),
+      tile('users', 'Users online', users === undefined ? '–' : compact(users), series.users),
       tile('in', 'Published a second', rateText(series.in), series.in.values),
       tile('out', 'Delivered a second', rateText(series.out), series.out.values),
     );
@@ -200,18 +201,19 @@ function fact(name, value, kind) {
   return element('div', { class: `fact ${kind}` }, element('dt', {}, name), element('dd', {}, value));
 }
 
-/** Heads that begin with # are of numbers. */
+/** Heads that begin with # are of numbers. Each cell knows its head, for where there is no room for columns. */
 function table(heads, rows) {
-  const headCells = heads.map((head) =>
-    element('th', { scope: 'col', class: head.startsWith('#') ? 'number' : '' }, head.replace(/^#/, '')),
+  const names = heads.map((head) => head.replace(/^#/, ''));
+  const headCells = names.map((name, i) =>
+    element('th', { scope: 'col', class: heads[i].startsWith('#') ? 'number' : '' }, name),
   );
-  const bodyRows = rows.map((cells) =>
-    element(
-      'tr',
-      {},
-      ...cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : element('td', {}, cell))),
-    ),
-  );
+  const bodyRows = rows.map((values) => {
+    const cells = values.map((value) =>
+      value instanceof HTMLTableCellElement ? value : element('td', {}, value),
+    );
+    for (const [i, cell] of cells.entries()) cell.dataset.label = names[i];
+    return element('tr', {}, ...cells);
+  });
   return [element('thead', {}, element('tr', {}, ...headCells)), element('tbody', {}, ...bodyRows)];
 }
 

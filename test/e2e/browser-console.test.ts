@@ -55,6 +55,14 @@ async function expectFits(page: Page): Promise<void> {
   expect(content).toBeLessThanOrEqual(window);
 }
 
+/** On a phone nobody thinks of scrolling a table sideways. */
+async function expectNothingSideways(page: Page): Promise<void> {
+  const wide = await page.evaluate(() =>
+    Array.from(document.querySelectorAll('.scroll'), (box) => box.scrollWidth - box.clientWidth),
+  );
+  expect(wide).toEqual([0, 0]);
+}
+
 const entry = (page: Page, text: string) => page.locator('.entry', { hasText: text }).first();
 
 describe.each(looks)('the console on a %s, %s', (size, colorScheme) => {
@@ -132,6 +140,7 @@ describe.each(looks)('the console on a %s, %s', (size, colorScheme) => {
     await expectFits(page);
     await page.setViewportSize(narrow[size]);
     await expectFits(page);
+    if (size === 'phone') await expectNothingSideways(page);
     await page.setViewportSize(sizes[size]);
     await picture(page, 'cluster');
     await page.locator('#closes').scrollIntoViewIfNeeded();

@@ -241,6 +241,15 @@ describe('commands', () => {
 });
 
 describe('a question to all', () => {
+  test('of a newcomer has the answers of nodes that it has not heard of yet', async () => {
+    await newPrefix();
+    // As in a start: asked before any other node can have introduced itself.
+    await join('a-1', { beaconMs: 60_000, handle: async () => 'a' });
+    await join('b-1', { beaconMs: 60_000, handle: async () => 'b' });
+    const c = await join('c-1', { handle: async () => 'c' });
+    expect([...(await c.cluster.askAll('x', 3_600_000))].sort()).toEqual(['a', 'b', 'c']);
+  });
+
   test('ends when all have answered, each once, in one message', async () => {
     await newPrefix();
     const all = [];

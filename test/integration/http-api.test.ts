@@ -430,9 +430,20 @@ describe('open mode', () => {
   it('serves no foreign page, no foreign name, and no form', async () => {
     const host = `Host: 127.0.0.1:${open.port}`;
     expect(await publish(`Host: evil.test\r\n${json}`)).toMatch(/^HTTP\/1\.1 403 /);
-    const foreign = await publish(`${host}\r\nOrigin: https://evil.test\r\n${json}`);
-    expect(foreign).toMatch(/^HTTP\/1\.1 403 /);
-    expect(foreign).not.toMatch(/access-control-allow-origin/i);
+    const origins = [
+      'https://evil.test',
+      'null',
+      // Another port of this machine, which may serve anything.
+      'http://localhost:3000',
+      'http://[::1]:5173',
+      'http://localhost.evil.test',
+      'http://localhost:1.evil.test',
+    ];
+    for (const origin of origins) {
+      const foreign = await publish(`${host}\r\nOrigin: ${origin}\r\n${json}`);
+      expect(foreign).toMatch(/^HTTP\/1\.1 403 /);
+      expect(foreign).not.toMatch(/access-control-allow-origin/i);
+    }
     expect(await publish(`${host}\r\nContent-Type: text/plain`)).toMatch(/^HTTP\/1\.1 415 /);
     expect(await publish(host)).toMatch(/^HTTP\/1\.1 415 /);
     const events = 'GET /v1/events?topics=item.1 HTTP/1.1\r\nHost: evil.test\r\n\r\n';

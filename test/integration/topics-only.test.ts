@@ -1,3 +1,4 @@
+import { connect as connectNats } from 'nats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startNode, type NodeProcess } from '../support/node-process.js';
 import { startNats, type NatsServers } from '../support/servers/nats-kit.js';
@@ -43,4 +44,36 @@ test.each([
   const answer = await call(path, method, body);
   expect(answer.status).toBe(501);
   expect(await answer.json()).toMatchObject({ error: { code: 'not_implemented' } });
+});
+
+test('its statistics tell all but who is online', async () => {
+  const answer = await call('/v1/stats');
+  expect(answer.status).toBe(200);
+  const told = (await answer.json()) as object;
+  expect(told).toMatchObject({
+    connections: 0,
+    topics: [{ filters: ['item.1'] }],
+    nodes: [{ id: node.nodeId }],
+  });
+  expect(told).not.toHaveProperty('users');
+});
+
+test('metrics tell of NATS, and of no Redis', async () => {
+  const text = await (await call('/metrics')).text();
+  expect(text).toContain('\ntopicast_nats_up 1\n');
+  expect(text).not.toContain('topicast_redis_up');
+});
+
+test('what others publish on the subjects of nodes is counted', async () => {
+  const name = 'topicast_cluster_messages_ignored_total';
+  const ignored = async (): Promise<number> => {
+    const [, count] = new RegExp(`^${name} (\\d+)$`, 'm').exec(await (await call('/metrics')).text()) ?? [];
+    return Number(count);
+  };
+  expect(await ignored()).toBe(0);
+  const stranger = await connectNats({ servers: [...servers.urls] });
+  stranger.publish('tc.nodes', 'hello');
+  stranger.publish('tc.nodes.ask', '{}', { reply: 'nowhere' });
+  await stranger.drain();
+  await expect.poll(ignored).toBe(2);
 });

@@ -57,6 +57,16 @@ describe('metrics', () => {
     expect((await samples(metrics)).get('topicast_connections')).toBe(2);
   });
 
+  it('read counters of other parts at the scrape', async () => {
+    const metrics = createMetrics();
+    let ignored = 5;
+    metrics.counter('ignored_total', 'Not understood.', () => ignored);
+    expect((await samples(metrics)).get('topicast_ignored_total')).toBe(5);
+    ignored = 7;
+    expect((await samples(metrics)).get('topicast_ignored_total')).toBe(7);
+    expect(await metrics.render()).toContain('# TYPE topicast_ignored_total counter');
+  });
+
   it('belong to one node each, with the process and event loop among them', async () => {
     const [one, other] = [createMetrics(), createMetrics()];
     one.counters.resyncs++;
