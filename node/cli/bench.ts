@@ -9,8 +9,9 @@ import { runScenario } from '../../bench/scenarios/run.js';
 import type { Scenario } from '../../bench/scenarios/scenario.js';
 import type { BenchResult } from '../../bench/result/result.js';
 import { resultTable } from '../../bench/result/table.js';
-import { CliFailure, describe, oneLine, UsageError } from './errors.js';
+import { CliFailure, describe, UsageError } from './errors.js';
 import { writeLine, type CliIo } from './io.js';
+import { commandOutput } from './output.js';
 
 /** What `bench` needs of the command line that it is part of. */
 export interface BenchParts {
@@ -30,11 +31,7 @@ function createBench(parts: BenchParts): Command {
       'Measures a scenario, each with the servers that it needs. Linux only: CPU is read from /proc.',
     )
     .exitOverride()
-    .configureOutput({
-      writeOut: (text) => void io.stdout.write(text),
-      writeErr: (text) => void io.stderr.write(text),
-      outputError: (text, write) => write(`${oneLine(text)}\n`),
-    })
+    .configureOutput(commandOutput(io))
     .addHelpText(
       'after',
       '\nExamples:\n  topicast bench fanout --help\n  topicast bench fanout --sockets 5000 --rate 100 --json fanout.json\n  topicast bench report bench-results/*.json\n' +

@@ -1,7 +1,7 @@
 import { WebSocket } from 'ws';
+import { parseRetryAfter } from '../../client/backoff.js';
 import { jsonCodec } from '../../protocol/codec-json.js';
 import type { ClientFrame, ServerFrame } from '../../protocol/frames.js';
-import { parseRetryAfter } from './backoff.js';
 import { describe } from './errors.js';
 
 /** How one connection ended. */

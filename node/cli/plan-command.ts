@@ -23,8 +23,9 @@ import {
   type PlanRequest,
 } from '../../bench/plan/session.js';
 import { flagOf } from '../../bench/scenarios/options.js';
-import { CliFailure, describe, oneLine, UsageError } from './errors.js';
+import { CliFailure, describe, UsageError } from './errors.js';
 import { writeLine, type CliIo } from './io.js';
+import { commandOutput } from './output.js';
 
 /** What `plan` needs of the command line that it is part of. */
 export interface PlanParts {
@@ -62,11 +63,7 @@ function createPlan({ io }: PlanParts): Command {
     )
     .exitOverride()
     .allowExcessArguments(false)
-    .configureOutput({
-      writeOut: (text) => void io.stdout.write(text),
-      writeErr: (text) => void io.stderr.write(text),
-      outputError: (text, write) => write(`${oneLine(text)}\n`),
-    })
+    .configureOutput(commandOutput(io))
     .addHelpText('after', examples);
   addOutputs(command);
   for (const name of inputNames) command.addOption(inputOption(name));

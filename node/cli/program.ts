@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { UsageError, describe, exitCodes, oneLine } from './errors.js';
 import { parseTarget, type Target } from './http.js';
 import { isBrokenPipe, writeLine, type CliIo } from './io.js';
+import { commandOutput } from './output.js';
 import { addPlan } from './plan.js';
 import { pub, push } from './publish.js';
 import { serveOptions } from './serve-options.js';
@@ -51,11 +52,7 @@ export function createProgram(parts: CliParts): Command {
     .description('Topic subscriptions over WebSocket: run a node, subscribe, publish, push, make tokens.')
     .version(parts.version)
     .exitOverride()
-    .configureOutput({
-      writeOut: (text) => void io.stdout.write(text),
-      writeErr: (text) => void io.stderr.write(text),
-      outputError: (text, write) => write(`${oneLine(text)}\n`),
-    })
+    .configureOutput(commandOutput(io))
     .addHelpText(
       'after',
       examples([

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { defaultBackoff, fullJitter, parseRetryAfter } from '../../client/backoff.js';
+import { batches, topicsQuery } from '../../client/handshake.js';
 import { shouldReconnect } from '../../protocol/codes.js';
 import type { ServerFrame, SubscribedTopic, TopicRequest } from '../../protocol/frames.js';
-import { formatTopicRequest } from '../../protocol/topic-request.js';
-import { fullJitter, parseRetryAfter } from './backoff.js';
 import { CliFailure } from './errors.js';
 import { addressOf, ask, type Target } from './http.js';
 import { Link, type LinkEnd } from './link.js';
@@ -30,10 +30,6 @@ export interface SubscriberEvents {
 /** What to do after a connection ended. */
 export type Verdict = { readonly fatal: string } | { readonly waitMs: number };
 
-/** Beyond it positions travel in a `subscribe` frame: the header block holds 16 KiB, and proxies' less. */
-const queryBytesMax = 12 * 1024;
-/** Of one `subscribe` frame; the server's own limit is 64 KiB. */
-const frameBytesMax = 48 * 1024;
 /** Acknowledgements wait this long for company, since frames a second are limited. */
 const ackMs = 20;
 /** A connection that lived this long was a good one: the next failure starts the backoff anew. */
@@ -75,7 +71,10 @@ export class Subscriber {
       const verdict = verdictOf(explained, this.options.target.url, everWelcomed);
       if ('fatal' in verdict) throw new CliFailure(verdict.fatal);
       if ((end.welcomedMs ?? 0) >= stableMs) attempt = 0;
-      const waitMs = Math.max(fullJitter(attempt, this.options.random), verdict.waitMs);
+      const waitMs = Math.max(
+        fullJitter(attempt, defaultBackoff, this.options.random ?? Math.random),
+        verdict.waitMs,
+      );
       this.events.status(`reconnecting in ${(waitMs / 1000).toFixed(1)} s: ${explained.reason}`);
       await pause(waitMs, signal);
     }
@@ -99,7 +98,7 @@ export class Subscriber {
   }
 
   private async connect(signal: AbortSignal): Promise<LinkEnd> {
-    const inQuery = queryOf(this.positions.requests());
+    const inQuery = queryOf(this.positions.requests(), this.options.target.token);
     const link = new Link(this.address(inQuery), this.options.target.token, {
       frame: (frame) => {
         if (frame.type === 'welcome') this.welcomed(link, inQuery === undefined);
@@ -253,31 +252,10 @@ export function verdictOf(end: LinkEnd, url: URL, everWelcomed: boolean): Verdic
   return { waitMs: end.retryMs ?? 0 };
 }
 
-/** The value of `topics` in the handshake, or undefined when it does not fit there. */
-export function queryOf(requests: readonly TopicRequest[]): string | undefined {
-  if (requests.some((request) => request.last !== undefined && request.offset === undefined)) {
-    return undefined;
-  }
-  // These are plain characters in a query, and escaping them would treble them.
-  const text = requests.map(formatTopicRequest).join(',');
-  const query = encodeURIComponent(text).replace(/%(2C|3A|40)/g, decodeURIComponent);
-  return query.length > queryBytesMax ? undefined : query;
-}
-
-/** Splits requests so that each batch makes a frame that the server takes. */
-export function batches(requests: readonly TopicRequest[]): TopicRequest[][] {
-  const result: TopicRequest[][] = [];
-  let bytes = Infinity;
-  for (const request of requests) {
-    const more = JSON.stringify(request).length + 1;
-    bytes += more;
-    if (bytes > frameBytesMax) {
-      result.push([]);
-      bytes = more;
-    }
-    result.at(-1)?.push(request);
-  }
-  return result;
+/** The value of `topics` in the handshake, or undefined when it does not fit there, be it for its length or for a `last`. */
+export function queryOf(requests: readonly TopicRequest[], token?: string): string | undefined {
+  const hasLast = requests.some((request) => request.last !== undefined && request.offset === undefined);
+  return hasLast ? undefined : topicsQuery(requests, token);
 }
 
 function degradedNote(degraded: readonly string[] = []): string {

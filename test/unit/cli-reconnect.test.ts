@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs, fullJitter, parseRetryAfter } from '../../node/cli/backoff.js';
-import { batches, queryOf, verdictOf } from '../../node/cli/subscriber.js';
+import { defaultBackoff, fullJitter, parseRetryAfter } from '../../client/backoff.js';
+import { batches } from '../../client/handshake.js';
+import { queryOf, verdictOf } from '../../node/cli/subscriber.js';
 
 const url = new URL('http://127.0.0.1:8080');
 
@@ -8,11 +9,11 @@ describe('full jitter', () => {
   it('spreads from zero to a bound that doubles up to its maximum', () => {
     const almostOne = (): number => 0.999999;
     for (let attempt = 0; attempt < 2000; attempt++) {
-      const bound = Math.min(backoffMs.max, backoffMs.base * 2 ** attempt);
-      expect(fullJitter(attempt, () => 0)).toBe(0);
-      expect(fullJitter(attempt, almostOne)).toBe(bound - 1);
+      const bound = Math.min(30_000, 500 * 2 ** attempt);
+      expect(fullJitter(attempt, defaultBackoff, () => 0)).toBe(0);
+      expect(fullJitter(attempt, defaultBackoff, almostOne)).toBe(bound - 1);
     }
-    expect(fullJitter(2, () => 0.5)).toBe(backoffMs.base * 2);
+    expect(fullJitter(2, defaultBackoff, () => 0.5)).toBe(1000);
   });
 });
 
@@ -74,6 +75,10 @@ describe('how topics are asked for', () => {
   it('keeps long lists and snapshots for a frame', () => {
     const many = Array.from({ length: 512 }, (_, i) => ({ topic: `item.${'x'.repeat(40)}${i}` }));
     expect(queryOf(many)).toBeUndefined();
+    // A token travels in the same header block.
+    const some = many.slice(0, 200);
+    expect(queryOf(some, 'x'.repeat(1000))).toBeDefined();
+    expect(queryOf(some, 'x'.repeat(8000))).toBeUndefined();
     expect(queryOf([{ topic: 'item.1', last: 3 }])).toBeUndefined();
     expect(queryOf([{ topic: 'item.1', last: 3, epoch: 'e', offset: 1 }])).toBe('item.1@e:1');
   });
