@@ -35,14 +35,19 @@ const barStep = barHeight * (1 + barGap);
 const stackHeight = 22;
 const groupGap = 14;
 const nameWidthMax = 130;
-/** Where a name is broken, as a share of its room: the reader's font may be wider than the library takes it for. */
-const slack = 0.85;
+const nameLinesMax = 4;
+const lineHeight = 13;
 /** About that of a character: there is no font here to measure with. */
 const charWidth = 7;
 
 /** Of the drawing. */
 export function barsHeight({ groups, series, stacked = false }: BarChart): number {
-  const group = stacked ? stackHeight : Math.max(26, series.length * barStep);
+  const lines = Math.max(1, ...groups.map(({ name }) => nameLines(name).length));
+  const group = Math.max(
+    stacked ? stackHeight : 26,
+    lines * lineHeight,
+    stacked ? 0 : series.length * barStep,
+  );
   return Math.ceil(groups.length * (group + groupGap)) + 12;
 }
 
@@ -50,23 +55,36 @@ export function barsHeight({ groups, series, stacked = false }: BarChart): numbe
 export function barsOption(chart: BarChart, colours: readonly string[]): EChartsCoreOption {
   const { groups, series, stacked = false } = chart;
   const room = roomOf(chart);
-  const names = { interval: 0, color: 'var(--ink)', fontSize: 12, lineHeight: 13, overflow: 'break' };
   return {
     grid: { left: room.left, right: room.right, top: 4, bottom: 8 },
     xAxis: { type: 'value', min: 0, max: room.longest, show: false },
     yAxis: {
       type: 'category',
       inverse: true,
-      data: groups.map(({ name }) => name),
+      data: groups.map(({ name }) => nameLines(name).join('\n')),
       axisTick: { show: false },
       axisLine: { lineStyle: { color: 'var(--muted)' } },
-      axisLabel: { ...names, width: (room.left - 8) * slack },
+      axisLabel: { interval: 0, color: 'var(--ink)', fontSize: 12, lineHeight },
     },
     series: [
       ...series.map((_, i) => barSeries(chart, i, colours[i], room)),
       ...(stacked ? [] : rangeSeries(chart)),
     ],
   };
+}
+
+/** Broken between words; a word that is longer than a line is broken too, and what does not fit the last line is left out. */
+export function nameLines(name: string): string[] {
+  const most = Math.floor(nameWidthMax / charWidth);
+  const words = name.split(/\s+/).flatMap((word) => word.match(new RegExp(`.{1,${most}}`, 'gu')) ?? []);
+  const lines: string[] = [];
+  for (const word of words) {
+    const longer = lines.length === 0 ? word : `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && longer.length <= most) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  if (lines.length <= nameLinesMax) return lines;
+  return [...lines.slice(0, nameLinesMax - 1), `${(lines[nameLinesMax - 1] ?? '').slice(0, most - 2)} …`];
 }
 
 interface Room {
@@ -85,7 +103,10 @@ function roomOf({ groups, stacked = false }: BarChart): Room {
       : Math.max(0, ...bars.map((bar) => Math.max(bar?.value ?? 0, bar?.range?.[1] ?? 0))),
   );
   const longest = Math.max(0, ...lengths) || 1;
-  const longestName = Math.max(0, ...groups.map(({ name }) => name.length));
+  const longestName = Math.max(
+    0,
+    ...groups.flatMap(({ name }) => nameLines(name).map((line) => line.length)),
+  );
   const longestText = Math.max(0, ...groups.flatMap(({ bars }) => bars.map((bar) => bar?.text.length ?? 0)));
   const left = Math.min(nameWidthMax, Math.ceil(longestName * charWidth) + 4) + 8;
   const right = stacked ? 16 : Math.ceil(longestText * charWidth) + 10;

@@ -78,13 +78,10 @@ export function latencyLines(
   curves: readonly { readonly name: string; readonly curve: LatencyCurve; readonly colour?: number }[],
   note?: string,
 ): LineChart {
-  const series = curves.map(({ curve, name, colour }) => ({
-    name,
-    ...(colour === undefined ? {} : { colour }),
-    smoothed: true,
-    // All of them (share 1) would be infinitely far; the greatest stands in the tables.
-    points: curve.filter(([share]) => share < 1).map(([share, ms]) => [1 / (1 - share), ms] as const),
-  }));
+  const series = curves.flatMap(({ curve, name, colour }, i) => {
+    const points = latencyPoints(curve);
+    return points.length < 2 ? [] : [{ name, colour: colour ?? i, smoothed: true, points }];
+  });
   return {
     title,
     ...(note === undefined ? {} : { note }),
@@ -92,6 +89,11 @@ export function latencyLines(
     y: { title: 'ms or less', scale: 'log' },
     series,
   };
+}
+
+/** All of the messages (share 1) would be infinitely far; the slowest of all stands in the tables. */
+export function latencyPoints(curve: LatencyCurve): Point[] {
+  return curve.filter(([share, ms]) => share < 1 && ms > 0).map(([share, ms]) => [1 / (1 - share), ms]);
 }
 
 const shareTicks: readonly Tick[] = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999].map((share) => ({

@@ -1,6 +1,7 @@
 import { figures, type Figure, type FigureName } from '../result/figures.js';
 import { formatFigure } from '../result/table.js';
 import type { Bar, Charts, LineSeries } from './chart.js';
+import { latencyPoints } from './chart-lines.js';
 import type { Html } from './markup.js';
 import { growthLabel, rowName, seriesLabels, tellingLabels } from './naming.js';
 import { groupBy, type ScenarioSummary, type Spread, type SummaryRow } from './summary.js';
@@ -61,7 +62,7 @@ interface Pen {
 
 /** One chart for each size, because it is the servers that are compared, at the same size. */
 function latencyCharts(all: readonly SummaryRow[], pen: Pen): Html[] {
-  const rows = all.filter(({ latency }) => latency !== undefined);
+  const rows = all.filter(({ latency = [] }) => latencyPoints(latency).length > 1);
   if (rows.length === 0) return [];
   const x = growthLabel(rows);
   if (x === undefined) return [latencyChart('Latency', rows, tellingLabels(rows), pen)];
@@ -92,8 +93,9 @@ function curvesChart(rows: readonly SummaryRow[], x: string, spec: ChartSpec, pe
   const names = seriesLabels(rows, x);
   const shown = spec.figures.filter((name) => rows.some((row) => row.figures[name] !== undefined));
   const series = shown.flatMap((figure): LineSeries[] =>
-    [...groupBy(rows, ({ labels }) => rowName(labels, names, pen.scenario))].map(([rowsName, same]) => {
-      const name = shown.length === 1 ? rowsName : `${figures[figure].title}, ${rowsName}`;
+    [...groupBy(rows, ({ labels }) => rowName(labels, names, ''))].map(([rowsName, same]) => {
+      const parts = shown.length === 1 ? [rowsName] : [figures[figure].title, rowsName];
+      const name = parts.filter((part) => part !== '').join(', ') || pen.scenario;
       const points = same.flatMap((row) => {
         const value = row.figures[figure]?.median;
         return value === undefined ? [] : [[Number(row.labels[x]), value] as const];

@@ -1,17 +1,15 @@
 import { cpuSecondsOf } from '../fleet/usage.js';
 import { clientDoubt, stateFaults } from './delivery.js';
-import { choice, whole } from './options.js';
+import { whole } from './options.js';
 import { defineScenario } from './scenario.js';
-import { secretOf, serversOf } from './sessions.js';
+import { poolGroups, poolOptions, secretOf, serversOf } from './sessions.js';
 
 const options = {
   sockets: whole('handshakes that are counted', 10_000, 100, 19_500),
   rate: whole('handshakes a second; more than the node can take shows how many it can', 20_000, 1, 1_000_000),
   atOnce: whole('handshakes under way at once', 200, 1, 5000),
   topics: whole('that each client declares', 2, 0, 50),
-  pool: whole('topics in all', 100, 1, 100_000),
-  engine: choice('what the node connects to', ['cluster', 'embedded'], 'cluster'),
-  codec: choice('of the clients', ['json', 'msgpack'], 'json'),
+  ...poolOptions,
   rounds: whole('runs; the first warms up and is not counted', 4, 2, 100),
 };
 
@@ -32,9 +30,7 @@ export const connect = defineScenario({
     const fleet = await context.startFleet({
       urls: [node.url],
       sockets,
-      groups: Array.from({ length: pool }, (_, i) =>
-        Array.from({ length: topics }, (__, k) => `item.connect-${(i + k) % pool}`),
-      ),
+      groups: poolGroups('connect', pool, topics),
       codec,
       users: { prefix: 'connect', secret: secretOf() },
       check: 'none',

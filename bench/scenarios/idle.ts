@@ -1,18 +1,16 @@
 import type { Fleet } from '../fleet/fleet.js';
 import { cpuSecondsOf, rssBytesOf } from '../fleet/usage.js';
 import { stateFaults } from './delivery.js';
-import { choice, whole } from './options.js';
+import { whole } from './options.js';
 import { defineScenario, type ScenarioContext } from './scenario.js';
-import { secretOf, serversOf } from './sessions.js';
+import { poolGroups, poolOptions, secretOf, serversOf } from './sessions.js';
 import { pause, sum } from './waiting.js';
 
 const options = {
   sockets: whole('sessions', 10_000, 100, 1_000_000),
   nodes: whole('that share them; each holds 19,500 at most', 1, 1, 100),
   topics: whole('that each session subscribes to', 2, 0, 100),
-  pool: whole('topics in all', 100, 1, 100_000),
-  engine: choice('what nodes connect to', ['cluster', 'embedded'], 'cluster'),
-  codec: choice('of the clients', ['json', 'msgpack'], 'json'),
+  ...poolOptions,
   settle: whole('seconds to wait before memory is read', 10, 1, 600),
   idle: whole('seconds for which CPU is counted then', 20, 1, 600),
 };
@@ -77,13 +75,10 @@ export function idleFleet(
     readonly prefix?: string;
   },
 ): Promise<Fleet> {
-  const groups = Array.from({ length: values.pool }, (_, i) =>
-    Array.from({ length: values.topics }, (__, k) => `item.idle-${(i + k) % values.pool}`),
-  );
   return context.startFleet({
     urls: nodes.map(({ url }) => url),
     sockets,
-    groups,
+    groups: poolGroups('idle', values.pool, values.topics),
     codec: values.codec,
     users: { prefix: values.prefix ?? 'idle', secret: secretOf() },
     check: 'none',

@@ -7,7 +7,7 @@ import { countsBetween, jetStreamKind, listenToNats, type NatsListener } from '.
 import { clientDoubt, expectedDeliveries, stateFaults } from './delivery.js';
 import { choice, whole, type OptionValues } from './options.js';
 import { defineScenario, type ScenarioContext } from './scenario.js';
-import { publisherToken, secretOf } from './sessions.js';
+import { groupsOf, publisherToken, secretOf } from './sessions.js';
 import { pause, sum, untilState } from './waiting.js';
 
 const options = {
@@ -155,13 +155,6 @@ export function faultsOf(
 /** Session i is on node `i % nodes`; the last node dies. */
 export function expectedCut(sockets: number, nodes: number): number {
   return Math.floor(sockets / nodes);
-}
-
-/** As many groups as topics: group i has the topics from i on. */
-export function groupsOf(topics: readonly string[], perSession: number): string[][] {
-  return topics.map((_, i) =>
-    Array.from({ length: Math.min(perSession, topics.length) }, (__, k) => topics[(i + k) % topics.length]!),
-  );
 }
 
 function startFlow(publisher: Publisher, rate: number, signal: AbortSignal): { stop(): Promise<void> } {

@@ -1,9 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
+import { choice, whole } from './options.js';
 import type { ScenarioContext } from './scenario.js';
 import type { Servers } from './servers.js';
 
 const secret = randomBytes(24).toString('base64url');
+
+/** Options of the scenarios in which each session subscribes to a few topics of a pool. */
+export const poolOptions = {
+  pool: whole('topics in all', 100, 1, 100_000),
+  engine: choice('what nodes connect to', ['cluster', 'embedded'], 'cluster'),
+  codec: choice('of the clients', ['json', 'msgpack'], 'json'),
+};
+
+/** As many groups as topics: group i has the topics from i on. */
+export function groupsOf(topics: readonly string[], perSession: number): string[][] {
+  return topics.map((_, i) =>
+    Array.from({ length: Math.min(perSession, topics.length) }, (__, k) => topics[(i + k) % topics.length]!),
+  );
+}
+
+/** The same for a pool of so many topics. */
+export function poolGroups(name: string, pool: number, perSession: number): string[][] {
+  return groupsOf(
+    Array.from({ length: pool }, (_, i) => `item.${name}-${i}`),
+    perSession,
+  );
+}
 
 /** Signs the tokens of a run. */
 export function secretOf(): string {

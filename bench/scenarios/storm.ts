@@ -1,8 +1,8 @@
 import { cpuSecondsOf } from '../fleet/usage.js';
 import { clientDoubt, stateFaults } from './delivery.js';
-import { choice, whole } from './options.js';
+import { whole } from './options.js';
 import { defineScenario } from './scenario.js';
-import { secretOf, serversOf } from './sessions.js';
+import { poolGroups, poolOptions, secretOf, serversOf } from './sessions.js';
 import { pause, sum } from './waiting.js';
 
 const options = {
@@ -11,9 +11,7 @@ const options = {
   rate: whole('connections a second that the whole cluster lets in', 2000, 1, 1_000_000),
   atOnce: whole('handshakes under way at once', 1000, 1, 10_000),
   topics: whole('that each session subscribes to', 2, 0, 50),
-  pool: whole('topics in all', 100, 1, 100_000),
-  engine: choice('what nodes connect to', ['cluster', 'embedded'], 'cluster'),
-  codec: choice('of the clients', ['json', 'msgpack'], 'json'),
+  ...poolOptions,
   pause: whole('seconds between the end of all sessions and their return', 3, 1, 600),
 };
 
@@ -34,9 +32,7 @@ export const storm = defineScenario({
     const fleet = await context.startFleet({
       urls: nodes.map(({ url }) => url),
       sockets,
-      groups: Array.from({ length: pool }, (_, i) =>
-        Array.from({ length: topics }, (__, k) => `item.storm-${(i + k) % pool}`),
-      ),
+      groups: poolGroups('storm', pool, topics),
       codec,
       users: { prefix: 'storm', secret: secretOf() },
     });
