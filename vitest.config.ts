@@ -10,6 +10,8 @@ function inProcess(name: string, timeoutSec: number): TestProjectConfiguration {
       include: [`test/${name}/**/*.test.ts`],
       testTimeout: timeoutSec * sec,
       hookTimeout: timeoutSec * sec,
+      // Otherwise one processor would be left idle: on two, files would run one after the other.
+      maxWorkers: '100%',
       sequence: { groupOrder: 0 },
     },
   };

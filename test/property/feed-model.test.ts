@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
+import { casesOf } from '../support/effort.js';
 import { runSchedules, schedulesSeed } from '../support/model/run.js';
 
-const schedules = 3000;
+const schedules = casesOf(3000);
 
 it('keeps its promises to every client, whatever the network, the store and the sockets do', async () => {
   const found = await runSchedules(schedulesSeed(), schedules);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { casesOf } from '../support/effort.js';
 
 const schedules = 400;
 const seed = 20_240_607;
@@ -80,13 +81,14 @@ it.each(mutations)('the model notices a node that $name', async (mutation) => {
   const path = await mutate(mutation);
   vi.doMock(`../../node/${mutation.file}.js`, () => import(path));
   const { runSchedules } = await import('../support/model/run.js');
-  const found = await runSchedules(seed, schedules);
+  // The first that is found says it.
+  const found = await runSchedules(seed, schedules, 1);
   if (process.env['TOPICAST_TEST_VERBOSE'] !== undefined) process.stdout.write(`${found.summary}\n`);
   expect(found.failed).toBeGreaterThan(0);
 });
 
 it('the model finds nothing in the same schedules without a mutation', async () => {
   const { runSchedules } = await import('../support/model/run.js');
-  const found = await runSchedules(seed, schedules);
+  const found = await runSchedules(seed, casesOf(schedules));
   expect(found.failures, found.summary).toEqual([]);
 });

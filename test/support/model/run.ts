@@ -29,8 +29,11 @@ export function schedulesSeed(): number {
   return text === undefined ? Math.floor(Math.random() * 0x1_0000_0000) : Number(text);
 }
 
-/** Runs schedules one after another, each with a seed of its own that follows from the first. */
-export async function runSchedules(seed: number, count: number): Promise<Found> {
+/**
+ * Runs schedules one after another, each with a seed of its own that follows from the first.
+ * @param failedMax ends when so many have failed
+ */
+export async function runSchedules(seed: number, count: number, failedMax = count): Promise<Found> {
   const alone = process.env['TOPICAST_TEST_SCHEDULE'];
   const seeds =
     alone === undefined
@@ -39,7 +42,10 @@ export async function runSchedules(seed: number, count: number): Promise<Found> 
   const failures: Failure[] = [];
   const kinds = new Map<string, number>();
   let [failed, messages, received, resyncs, repaired] = [0, 0, 0, 0, 0];
+  let run = 0;
   for (const own of seeds) {
+    if (failed >= failedMax) break;
+    run++;
     const outcome = await runSchedule(own);
     messages += outcome.messages;
     received += outcome.received;
@@ -53,8 +59,8 @@ export async function runSchedules(seed: number, count: number): Promise<Found> 
     }
   }
   const summary =
-    `TOPICAST_TEST_SEED=${seed}: ${failed} of ${seeds.length} schedules failed (${JSON.stringify(Object.fromEntries(kinds))}); ` +
+    `TOPICAST_TEST_SEED=${seed}: ${failed} of ${run} schedules failed (${JSON.stringify(Object.fromEntries(kinds))}); ` +
     `${messages} messages, ${received} frames received, ${resyncs} resyncs, ${repaired} repaired; ` +
     `run one alone with TOPICAST_TEST_SCHEDULE=<its seed>`;
-  return { schedules: seeds.length, failures, failed, messages, received, resyncs, repaired, summary };
+  return { schedules: run, failures, failed, messages, received, resyncs, repaired, summary };
 }
