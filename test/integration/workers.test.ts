@@ -35,7 +35,7 @@ describe('two workers', () => {
     const supervisor = await startNode(env);
     const { url } = supervisor;
     expect(supervisor.stdout.trimEnd().split('\n')).toHaveLength(1);
-    expect(supervisor.nodeId).toMatch(/^shop-w1-[0-9a-z]{6}$/);
+    expect(supervisor.nodeId).toMatch(/^shop-w1-[0-9A-Za-z]{5}$/);
     await eventually('both are seen', async () => (await nodesOf(url)).length === 2);
     const clients = await Promise.all(
       Array.from({ length: 40 }, () => connect({ port: supervisor.port, topics: ['news.a'] })),
