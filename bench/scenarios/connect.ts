@@ -1,8 +1,9 @@
 import { cpuSecondsOf } from '../fleet/usage.js';
 import { clientDoubt, stateFaults } from './delivery.js';
-import { whole } from './options.js';
+import { profileFlags, profileOption, whole } from './options.js';
 import { defineScenario } from './scenario.js';
 import { poolGroups, poolOptions, secretOf, serversOf } from './sessions.js';
+import { untilQuiet } from './waiting.js';
 
 const options = {
   sockets: whole('handshakes that are counted', 10_000, 100, 19_500),
@@ -10,6 +11,7 @@ const options = {
   atOnce: whole('handshakes under way at once', 200, 1, 5000),
   topics: whole('that each client declares', 2, 0, 50),
   ...poolOptions,
+  profile: profileOption,
   rounds: whole('runs; the first warms up and is not counted', 4, 2, 100),
 };
 
@@ -19,11 +21,12 @@ export const connect = defineScenario({
   summary: 'How many clients a node lets in a second, and what one costs it and Redis.',
   options,
   async run(context, values) {
-    const { atOnce, codec, engine, pool, rate, rounds, sockets, topics } = values;
+    const { atOnce, codec, engine, pool, profile, rate, rounds, sockets, topics } = values;
     const servers = await serversOf(context, engine);
     const node = await context.startNode({
       ...(servers === undefined ? {} : { servers }),
       env: { TOPICAST_JWT_SECRET: secretOf(), TOPICAST_CONNECT_RATE: '1000000' },
+      flags: profileFlags(profile),
     });
     const redisPids = (servers?.redis?.nodes ?? []).map((server) => server.process.pid);
     const pids = [node.pid, ...redisPids];
@@ -44,6 +47,8 @@ export const connect = defineScenario({
       const [nodeSec = 0, ...redisSec] = pids.map((pid, i) => cpuSecondsOf(pid) - (before[i] ?? 0));
       faults.push(...stateFaults(state));
       await fleet.close();
+      // What ending these sessions costs is not a handshake's of the next round.
+      await untilQuiet(pids, context.signal);
       if (round === 0) continue;
       const doubt = clientDoubt(`round ${round}`, cpuShareMax);
       if (doubt !== undefined) doubts.push(doubt);

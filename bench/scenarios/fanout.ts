@@ -1,11 +1,18 @@
-import { join } from 'node:path';
 import { subjectNames, subjects, type Subject } from '../floor/subjects.js';
 import { mergeLatencies, type Latencies } from '../fleet/latencies.js';
 import { openPublisher } from '../fleet/publisher.js';
 import type { FigureName } from '../result/figures.js';
 import type { Figures, ResultRow } from '../result/result.js';
 import { clientDoubt, deliveryFaults, deliveryFigures, runDelivery } from './delivery.js';
-import { choice, choices, decimal, text, whole, type OptionValues } from './options.js';
+import {
+  choice,
+  choices,
+  decimal,
+  profileFlags,
+  profileOption,
+  whole,
+  type OptionValues,
+} from './options.js';
 import { defineScenario, type ScenarioContext } from './scenario.js';
 
 const options = {
@@ -26,7 +33,7 @@ const options = {
     0,
     1000,
   ),
-  profile: text('let the servers write CPU profiles there; slows them down', '<dir>'),
+  profile: profileOption,
 };
 
 export type FanoutValues = OptionValues<typeof options>;
@@ -89,7 +96,7 @@ export async function measureFanout(
   const server = await context.startNode({
     entry: subject.entry,
     env: subject.env,
-    flags: profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${join(profile, subject.name)}`],
+    flags: profileFlags(profile, subject.name),
   });
   const fleet = await context.startFleet({
     urls: [server.url],

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+
 /** One option of a scenario: `--warm-up <n>` for the key `warmUp`. */
 export interface OptionSpec<T> {
   readonly help: string;
@@ -89,6 +91,14 @@ export function text(help: string, argument: string, fallback = ''): OptionSpec<
 
 export function flag(help: string): OptionSpec<boolean> {
   return { help, argument: '', fallback: false, parse: () => true };
+}
+
+/** Where servers write CPU profiles. */
+export const profileOption = text('let the servers write CPU profiles there; slows them down', '<dir>');
+
+/** Of Node.js, for the value of `profileOption`. */
+export function profileFlags(dir: string, ...below: string[]): string[] {
+  return dir === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${join(dir, ...below)}`];
 }
 
 /** `warmUp` → `--warm-up` */

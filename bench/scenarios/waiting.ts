@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fleet } from '../fleet/fleet.js';
 import type { FleetState } from '../fleet/fleet-state.js';
+import { cpuSecondsOf } from '../fleet/usage.js';
 
 const pollMs = 100;
+/** CPU is counted in hundredths of a second. */
+const quietSec = 1;
+const quietSecMax = 30;
 
 /** @throws AbortError when the signal is aborted */
 export async function pause(seconds: number, signal?: AbortSignal): Promise<void> {
@@ -22,6 +26,18 @@ export async function untilState(
     if (isReached(state) || performance.now() > until) return state;
     await pause(pollMs / 1000, signal);
   }
+}
+
+/** Waits until processes use less than a twentieth of a core each. @throws Error when they have not come to rest after half a minute */
+export async function untilQuiet(pids: readonly number[], signal?: AbortSignal): Promise<void> {
+  let used = pids.map(cpuSecondsOf);
+  for (let waited = 0; waited < quietSecMax; waited += quietSec) {
+    await pause(quietSec, signal);
+    const now = pids.map(cpuSecondsOf);
+    if (now.every((sec, i) => sec - (used[i] ?? 0) < quietSec / 20)) return;
+    used = now;
+  }
+  throw new Error(`the servers are still busy after ${quietSecMax} s`);
 }
 
 export function sum(values: readonly number[]): number {
