@@ -5,6 +5,7 @@ import { unavailable } from './errors.js';
 import { connectRedis, type RedisClient } from './redis-client.js';
 import { describeRedisError, isPassing } from './redis-errors.js';
 import type { ScriptName } from './redis-scripts.js';
+import { RedisWrites } from './redis-writes.js';
 
 /** `lost`: not reached yet, or given up after failures in a row; it is tried again all the time. */
 export type RedisState = 'ready' | 'lost' | 'closed';
@@ -40,6 +41,7 @@ export class RedisLink {
   readonly #commandMs: number;
   readonly #retryMs: number;
   readonly #closing = new AbortController();
+  readonly #writes = new RedisWrites();
   #client: RedisClient | undefined;
   #state: RedisState = 'lost';
   #failures = 0;
@@ -113,6 +115,7 @@ export class RedisLink {
     for (let tries = 0; ; tries++) {
       if (this.#client === undefined || this.#state === 'closed') throw this.#failure(this.#lastError);
       try {
+        this.#writes.hold(this.#client);
         const answer = await send(this.#client, tries > 0);
         this.#failures = 0;
         if (this.#state === 'lost') this.#setState('ready');
