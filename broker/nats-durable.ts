@@ -1,4 +1,4 @@
-import type { Msg, Subscription } from 'nats';
+import type { Msg } from 'nats';
 import { matches } from '../protocol/topic.js';
 import type { Position } from '../protocol/position.js';
 import { historyPageMessagesMax, type BusHandler, type HistoryPage, type OpenedHead } from './bus.js';
@@ -12,6 +12,7 @@ import { JetStreamError, type NatsLink } from './nats-link.js';
 import type { NatsReader } from './nats-reader.js';
 import { exactTopicOf, type NatsStream, type StreamMark, type StreamState } from './nats-stream.js';
 import type { Subjects } from './nats-subjects.js';
+import { TopicSubscription, type SubscriptionOwner } from './nats-subscription.js';
 
 export interface NatsDurableParts {
   readonly link: NatsLink;
@@ -27,7 +28,7 @@ export interface NatsDurableParts {
 
 interface DurableInterest extends AuditedInterest {
   readonly key: string;
-  readonly subscription: Subscription | undefined;
+  readonly subscription: TopicSubscription | undefined;
   /** The newest offset that the handler was given, or knows to be before its head. */
   delivered: number;
 }
@@ -36,7 +37,7 @@ interface DurableInterest extends AuditedInterest {
 export const auditGraceMs = 500;
 
 /** One durable namespace on this node: what it hosts of the stream, how that is fed, and the audit that nothing is missing. */
-export class NatsDurable {
+export class NatsDurable implements SubscriptionOwner {
   readonly stream: NatsStream;
   readonly #parts: NatsDurableParts;
   readonly #followers: NatsFollowers;
@@ -80,7 +81,10 @@ export class NatsDurable {
   async open(key: string, filters: readonly string[]): Promise<OpenedHead> {
     if (this.#interests.has(key)) throw new Error(`the interest ${key} is open already`);
     const topic = exactTopicOf(filters);
-    const subscription = topic === undefined ? undefined : this.#subscribe(key, topic);
+    const subscription =
+      topic === undefined
+        ? undefined
+        : new TopicSubscription(this.#parts.link.nc, this.#parts.subjects.out(topic), key, this);
     const interest = { key, filters, exact: topic !== undefined, subscription, delivered: 0 };
     this.#interests.set(key, interest);
     try {
@@ -247,18 +251,15 @@ export class NatsDurable {
     await this.#parts.epochs.note(this.stream.namespace, epoch, this.#floor);
   }
 
-  #subscribe(key: string, topic: string): Subscription {
-    const { link, onFault, subjects } = this.#parts;
-    return link.subscribe(
-      subjects.out(topic),
-      (message) => this.#onRepublished(key, topic, message),
-      onFault,
-    );
+  onFault(error: unknown): void {
+    this.#parts.onFault(error);
   }
 
-  #onRepublished(key: string, topic: string, message: Msg): void {
+  /** A message that the stream has stored and sends on to whoever hosts its topic. */
+  onMessage(key: string, message: Msg): void {
     const interest = this.#interests.get(key);
     if (interest === undefined) return;
+    const topic = interest.filters[0] ?? key;
     const headers = readHeaders(message);
     if (!headers.ok) {
       // Its place cannot be read either: the audit, or the next message, will see that it is missing, and find nothing to read there.

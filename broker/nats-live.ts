@@ -1,33 +1,34 @@
-import type { Msg, Subscription } from 'nats';
+import type { Msg } from 'nats';
 import { contains, isPattern, matches } from '../protocol/topic.js';
 import type { NatsLink } from './nats-link.js';
 import type { Subjects } from './nats-subjects.js';
+import { TopicSubscription, type SubscriptionOwner } from './nats-subscription.js';
 
 /**
  * Subscriptions to live topics. Two that match the same message would get it twice, so only maximal ones are held: what a pattern
  * covers rides along with it. Of patterns that only meet (`a.*.c`, `a.b.*`) the one that was held first hands on what both bring.
  */
-export class NatsLive {
-  readonly #link: Pick<NatsLink, 'subscribe'>;
+export class NatsLive implements SubscriptionOwner {
+  readonly #link: Pick<NatsLink, 'nc'>;
   readonly #subjects: Subjects;
-  readonly #onMessage: (topic: string, message: Msg) => void;
-  readonly #onFault: (error: unknown) => void;
+  readonly #handOn: (topic: string, message: Msg) => void;
+  readonly onFault: (error: unknown) => void;
   /** How many interests name each filter. */
   readonly #wanted = new Map<string, number>();
-  readonly #held = new Map<string, Subscription>();
+  readonly #held = new Map<string, TopicSubscription>();
   /** The held ones that are patterns, in the order in which they were. */
   readonly #patterns = new Set<string>();
 
   constructor(
-    link: Pick<NatsLink, 'subscribe'>,
+    link: Pick<NatsLink, 'nc'>,
     subjects: Subjects,
-    onMessage: (topic: string, message: Msg) => void,
+    handOn: (topic: string, message: Msg) => void,
     onFault: (error: unknown) => void,
   ) {
     this.#link = link;
     this.#subjects = subjects;
-    this.#onMessage = onMessage;
-    this.#onFault = onFault;
+    this.#handOn = handOn;
+    this.onFault = onFault;
   }
 
   add(filters: readonly string[]): void {
@@ -72,16 +73,14 @@ export class NatsLive {
     return false;
   }
 
+  onMessage(filter: string, message: Msg): void {
+    const topic = this.#subjects.topicOf(message.subject);
+    if (this.#handsOn(filter, topic)) this.#handOn(topic, message);
+  }
+
   #subscribe(filter: string): void {
-    const subscription = this.#link.subscribe(
-      this.#subjects.live(filter),
-      (message) => {
-        const topic = this.#subjects.topicOf(message.subject);
-        if (this.#handsOn(filter, topic)) this.#onMessage(topic, message);
-      },
-      this.#onFault,
-    );
-    this.#held.set(filter, subscription);
+    const subject = this.#subjects.live(filter);
+    this.#held.set(filter, new TopicSubscription(this.#link.nc, subject, filter, this));
     if (isPattern(filter)) this.#patterns.add(filter);
   }
 
