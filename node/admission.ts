@@ -10,10 +10,10 @@ export interface Admission {
   /** Connections a second from now on; greater than 0, fractions allowed. */
   setRate(perSec: number): void;
   /**
-   * In how many whole seconds the one that is being turned away should come back: jittered, at least 1. Calling it counts as having told
-   * somebody: the more are waiting, the longer they are spread out.
+   * In how many whole seconds the one that is being turned away should come back: about when its turn is, jittered, at least 1.
+   * @param isAnother whether somebody is turned away who was not waiting yet. Not so for a client that only asks why it was: browsers do not show that.
    */
-  retryAfterSec(): number;
+  retryAfterSec(isAnother: boolean): number;
 }
 
 export interface AdmissionOptions {
@@ -23,9 +23,12 @@ export interface AdmissionOptions {
   readonly random?: () => number;
 }
 
-/** Even a few are spread over some seconds, and nobody is sent away for longer than a minute. */
+/** Of those whose turn is soon, the widest spread. */
 const spreadSecMin = 4;
+/** Nobody is sent away for longer: the queue is a guess, as nodes come and clients go. */
 const spreadSecMax = 60;
+/** By how much of its time somebody may come late. */
+const lateShareMax = 0.25;
 
 /** @param ratePerSec greater than 0 */
 export function createAdmission(ratePerSec: number, options: AdmissionOptions = {}): Admission {
@@ -65,12 +68,23 @@ export function createAdmission(ratePerSec: number, options: AdmissionOptions = 
       rate = perSec;
       tokens = Math.min(burst(), tokens);
     },
-    retryAfterSec() {
+    retryAfterSec(isAnother) {
       refill();
-      waiting += 1;
-      // Twice what the waiting ones need: newcomers want their share of the rate as well.
-      const spreadSec = Math.min(spreadSecMax, Math.max(spreadSecMin, (2 * waiting) / rate));
-      return 1 + Math.floor(random() * spreadSec);
+      if (isAnother) waiting += 1;
+      return 1 + Math.floor(waitSec(waiting / rate, random()));
     },
   };
+}
+
+/**
+ * As in a queue: whoever comes when the rate has had time for all before it finds room, and the rate is used in full. (Spread evenly over twice the time
+ * that all need, with no order, all are in after twice that time.) Newcomers take the place of some, who then wait once more.
+ * @param dueSec when the rate will have let in all that wait
+ * @param chance in [0, 1)
+ */
+function waitSec(dueSec: number, chance: number): number {
+  if (dueSec > spreadSecMax) return chance * spreadSecMax;
+  // A few would all be due in the next second.
+  const soon = chance * Math.min(spreadSecMin, 1 + 2 * dueSec);
+  return Math.min(spreadSecMax - 1, Math.max(soon, dueSec * (1 + chance * lateShareMax)));
 }

@@ -13,9 +13,6 @@ import { signTokens, userOf } from './users.js';
 const bufferBytes = 64 * 1024;
 const pumpMs = 5;
 const faultsMax = 10;
-/** Of a client that the server has not told when to come back: doubled with every try. */
-const backoffSecMin = 0.5;
-const backoffSecMax = 30;
 
 /** The client sockets of one process: opens them at their pace, keeps them open, and has what comes counted. */
 export class Herd implements LinkOwner {
@@ -198,10 +195,7 @@ export class Herd implements LinkOwner {
   #comeBackLater(link: Link, hintSec: number): void {
     link.tries++;
     if (link.status === 0) link.turns++;
-    const delayMs =
-      hintSec > 0
-        ? retryDelayMs(hintSec, Math.random)
-        : Math.random() * Math.min(backoffSecMax, backoffSecMin * 2 ** link.tries) * 1000;
+    const delayMs = retryDelayMs(link.tries, hintSec, Math.random);
     link.state = 'waiting';
     this.#waiting++;
     setTimeout(comeBack, delayMs, this, link);

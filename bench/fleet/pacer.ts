@@ -1,3 +1,5 @@
+import { defaultBackoff, fullJitter } from '../../client/backoff.js';
+
 /**
  * How many may start now: so many a second, and no more than so many outstanding. What was missed because too many were outstanding is not caught up
  * with later than a tenth of a second, so that a server that was slow for a while does not meet a burst.
@@ -30,8 +32,11 @@ export class Pacer {
   }
 }
 
-/** @returns ms to wait: the server's hint, and up to as much again, so that those who were told the same do not come together */
-export function retryDelayMs(hintSec: number, random: () => number): number {
-  const hintMs = Math.max(0, hintSec) * 1000;
-  return hintMs + random() * Math.max(hintMs, 1000);
+/**
+ * As the SDK does it: a random time up to a bound that doubles with each try, and not less than the server's hint.
+ * @param tries that have failed, 1 at least
+ * @param hintSec 0: the server has not said
+ */
+export function retryDelayMs(tries: number, hintSec: number, random: () => number): number {
+  return Math.max(fullJitter(tries, defaultBackoff, random), Math.max(0, hintSec) * 1000);
 }

@@ -8,8 +8,7 @@ export const stormRules = {
   spreadSecMax: 60,
   /** A silent line is given up so long after a ping. */
   answerMsMax: 10_000,
-  /** A refused client asks once more, over HTTP, why: both are told to come back, and the node counts both. */
-  asksPerRefusal: 2,
+  lateShareMax: 0.25,
 } as const;
 
 export interface StormOptions {
@@ -123,21 +122,22 @@ class Calendar {
 
   /** @param told who were told to come back and have not had their turn by the rate @returns the same after these */
   refuse(refused: readonly number[], told: number, ratePerSec: number): number {
-    const { asksPerRefusal, baseMs, maxMs, spreadSecMax, spreadSecMin } = stormRules;
+    const { baseMs, maxMs } = stormRules;
     for (const [attempt, count] of refused.entries()) {
       // The later of one step are told to wait longer than the first.
-      for (let part = 0; part < parts && count > 0; part++) {
+      const parts = Math.min(partsMax, Math.ceil(count / ratePerSec / partSec));
+      for (let part = 0; part < parts; part++) {
         const own = Math.floor((count * (part + 1)) / parts) - Math.floor((count * part) / parts);
-        const spread = Math.min(spreadSecMax, Math.max(spreadSecMin, (2 * (told + own)) / ratePerSec));
-        told += asksPerRefusal * own;
+        const due = (told + own / 2) / ratePerSec;
+        told += own;
         const next = Math.min(attemptsMax, attempt + 1);
         const bound = Math.min(maxMs, baseMs * 2 ** next) / 1000;
         // The later of the client's own jitter and of the node's whole seconds.
         this.#spread(
           next,
           own,
-          Math.max(bound, spread + 1),
-          (sec) => Math.min(1, sec / bound) * Math.min(1, Math.floor(sec + 1e-9) / spread),
+          Math.max(bound, longestHint(due)),
+          (sec) => Math.min(1, sec / bound) * shareTold(due, Math.floor(sec + 1e-9)),
         );
       }
     }
@@ -168,9 +168,27 @@ class Calendar {
   }
 }
 
-const parts = 4;
+/** Of those refused in one step, so many seconds of the rate are told the same, as long as that makes not too many parts. */
+const partSec = 0.25;
+const partsMax = 40;
 /** Longer than anybody waits: a minute, or an unanswered ping after the longest time between pings. */
 const horizonSec = 620;
+
+/** Of those who are due then, the share that is told to wait so many whole seconds or less. */
+function shareTold(dueSec: number, seconds: number): number {
+  const { lateShareMax, spreadSecMax, spreadSecMin } = stormRules;
+  if (dueSec > spreadSecMax) return Math.min(1, seconds / spreadSecMax);
+  if (seconds >= spreadSecMax) return 1;
+  const soon = seconds / Math.min(spreadSecMin, 1 + 2 * dueSec);
+  const inTurn = (seconds - dueSec) / (dueSec * lateShareMax);
+  return Math.max(0, Math.min(1, soon, inTurn));
+}
+
+/** Seconds after which all who are due then have been told to come. */
+function longestHint(dueSec: number): number {
+  const { lateShareMax, spreadSecMax, spreadSecMin } = stormRules;
+  return 1 + Math.min(spreadSecMax, Math.max(spreadSecMin, dueSec * (1 + lateShareMax)));
+}
 
 /** Everybody of a step has the same luck. */
 function without(trying: readonly number[], admitted: number): number[] {

@@ -147,6 +147,22 @@ describe('admission', () => {
     for (const wait of waits) expect(Number.isInteger(wait) && wait >= 1 && wait <= 60).toBe(true);
     expect(new Set(waits).size).toBeGreaterThan(3);
   });
+
+  test('does not take those who ask why for more who wait', async () => {
+    const slow = await startNode({ ...authEnv, TOPICAST_CONNECT_RATE: '1' });
+    const url = `http://127.0.0.1:${slow.port}/v1/connect`;
+    const asked = await Promise.all(
+      Array.from({ length: 200 }, async () => (await fetch(url, { headers: bearer(apiKey) })).status),
+    );
+    expect(new Set(asked).has(401)).toBe(false);
+    const waits: number[] = [];
+    while (waits.length < 5) {
+      const answer = await handshake(slow.port, '', bearer(apiKey));
+      if (answer.status === 503) waits.push(Number(answer.headers['retry-after']));
+    }
+    // The fifth is due in five seconds.
+    for (const wait of waits) expect(wait).toBeLessThanOrEqual(7);
+  });
 });
 
 describe('the client that leaves', () => {

@@ -181,14 +181,16 @@ describe('a storm', () => {
 
   it('knows the rules of the client and the node', () => {
     expect(defaultBackoff).toEqual({ baseMs: stormRules.baseMs, maxMs: stormRules.maxMs });
-    // Whoever is told to come back first waits up to the least spread, and after very many up to the greatest.
-    const told = (waiting: number): number => {
-      const admission = createAdmission(1, { now: () => 0, random: () => 1 - 1e-12 });
-      for (let i = 1; i < waiting; i++) admission.retryAfterSec();
-      return admission.retryAfterSec();
+    const told = (waiting: number, chance: number): number => {
+      const admission = createAdmission(10, { now: () => 0, random: () => chance });
+      for (let i = 1; i < waiting; i++) admission.retryAfterSec(true);
+      return admission.retryAfterSec(true);
     };
-    expect(told(1)).toBe(stormRules.spreadSecMin);
-    expect(told(1000)).toBe(stormRules.spreadSecMax);
+    const almost = 1 - 1e-12;
+    expect(told(20, almost)).toBe(stormRules.spreadSecMin);
+    expect(told(10_000, almost)).toBe(stormRules.spreadSecMax);
+    expect(told(200, 0)).toBe(21);
+    expect(told(200, almost)).toBe(20 * (1 + stormRules.lateShareMax));
   });
 
   /** The same with each client on its own, and the code that clients and nodes run. */
@@ -220,8 +222,8 @@ describe('a storm', () => {
           continue;
         }
         // The upgrade was refused; the client asks why.
-        admission.retryAfterSec();
-        const hintMs = admission.peek() ? 0 : admission.retryAfterSec() * 1000;
+        admission.retryAfterSec(true);
+        const hintMs = admission.peek() ? 0 : admission.retryAfterSec(false) * 1000;
         client.atMs = nowMs + Math.max(1, fullJitter(client.attempt, defaultBackoff, random), hintMs);
         client.attempt++;
         put(client);

@@ -61,18 +61,39 @@ describe('admission', () => {
     expect(takeAll()).toBe(0);
   });
 
-  it('spreads those turned away over whole seconds, the wider the more of them wait', () => {
-    const { state, admission } = clocked(10, 0.999);
-    expect(admission.retryAfterSec()).toBe(4);
-    for (let i = 0; i < 99; i++) admission.retryAfterSec();
-    expect(admission.retryAfterSec()).toBe(21);
-    for (let i = 0; i < 10_000; i++) admission.retryAfterSec();
-    expect(admission.retryAfterSec()).toBe(60);
+  it('tells those turned away when their turn is, a quarter later at most', () => {
+    const { state, admission } = clocked(10);
+    // The first would be due in a tenth of a second.
+    expect(admission.retryAfterSec(true)).toBe(1);
+    for (let i = 1; i < 99; i++) admission.retryAfterSec(true);
+    expect(admission.retryAfterSec(true)).toBe(11);
+    state.random = 0.999;
+    expect(admission.retryAfterSec(true)).toBe(13);
+    state.ms += 5000;
     state.random = 0;
-    expect(admission.retryAfterSec()).toBe(1);
+    expect(admission.retryAfterSec(true)).toBe(6);
+  });
+
+  it('spreads a few over some seconds, and very many over a minute', () => {
+    const { state, admission } = clocked(10, 0.999);
+    for (let i = 0; i < 20; i++) admission.retryAfterSec(true);
+    expect(admission.retryAfterSec(true)).toBe(4);
+    for (let i = 0; i < 10_000; i++) {
+      expect(admission.retryAfterSec(true)).toBeLessThanOrEqual(60);
+    }
+    expect(admission.retryAfterSec(true)).toBe(60);
+    state.random = 0;
+    expect(admission.retryAfterSec(true)).toBe(1);
     state.random = 0.999;
     state.ms += 3_600_000;
-    expect(admission.retryAfterSec()).toBe(4);
+    expect(admission.retryAfterSec(true)).toBe(2);
+  });
+
+  it('does not count one that asks why it was turned away as one more', () => {
+    const { admission } = clocked(10);
+    for (let i = 0; i < 100; i++) admission.retryAfterSec(true);
+    for (let i = 0; i < 10_000; i++) expect(admission.retryAfterSec(false)).toBe(11);
+    expect(admission.retryAfterSec(true)).toBe(11);
   });
 });
 

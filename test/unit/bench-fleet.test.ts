@@ -344,10 +344,11 @@ describe('pacing', () => {
     expect(pacer.take(61_000, 0, 3)).toBe(3);
   });
 
-  it('comes back after the hint, and up to as much again', () => {
-    expect(retryDelayMs(4, () => 0)).toBe(4000);
-    expect(retryDelayMs(4, () => 0.5)).toBe(6000);
-    expect(retryDelayMs(0, () => 0.5)).toBe(500);
+  it('comes back when it was told to, or later by its own jitter', () => {
+    expect(retryDelayMs(1, 4, () => 0.999)).toBe(4000);
+    expect(retryDelayMs(4, 4, () => 0.999)).toBe(7992);
+    expect(retryDelayMs(1, 0, () => 0.5)).toBe(500);
+    expect(retryDelayMs(20, 0, () => 0.5)).toBe(15_000);
   });
 });
 
