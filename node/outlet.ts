@@ -11,6 +11,8 @@ export type SendStatus = 'sent' | 'buffered' | 'dropped';
 export interface Outlet {
   /** Sends one frame to this session alone. */
   send(frame: ServerFrame): SendStatus;
+  /** Sends a frame along with what comes next, at the end of the turn at the latest: one write to the kernel in place of two. */
+  sendWithNext(frame: ServerFrame): void;
   /** Sends one message to this session alone (replay). */
   deliver(message: ChannelMessage): SendStatus;
   /** From this moment the session gets what is published to the channel, after everything sent before. */

@@ -112,7 +112,8 @@ export class Session implements AttachmentHost, FrameRate {
   welcome(frame: ServerFrame): void {
     if (this.#state !== 'registering') return;
     this.#state = 'open';
-    this.send(frame);
+    // Mostly its topics are answered in the same turn.
+    this.outlet.sendWithNext(frame);
   }
 
   /** Sends a frame now, or after the resync when the socket takes nothing. */

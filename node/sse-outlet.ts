@@ -52,6 +52,10 @@ export class SseOutlet implements Outlet, StreamOutlet {
     return this.#write(`${id}event: ${frame.type}\ndata: ${singleLine(encodeJsonServer(frame))}\n\n`);
   }
 
+  sendWithNext(frame: ServerFrame): void {
+    this.send(frame);
+  }
+
   deliver(message: ChannelMessage): SendStatus {
     this.#positions.advance(message.topic, message.offset);
     const id = message.offset > 0 ? this.#idLine() : '';

@@ -1,4 +1,4 @@
-import type { Codec } from '../protocol/codec.js';
+import type { Codec, Encoded } from '../protocol/codec.js';
 import type { ServerFrame } from '../protocol/frames.js';
 import type { ChannelMessage } from './message.js';
 import type { Outlet, OutletChannel, SendStatus } from './outlet.js';
@@ -11,6 +11,8 @@ const statuses: readonly SendStatus[] = ['buffered', 'sent', 'dropped'];
 export class WsOutlet implements Outlet {
   readonly #ws: WebSocket<unknown>;
   readonly #codec: Codec;
+  /** Waits for the next frame, or the end of the turn. */
+  #waiting: Encoded | undefined;
   #closed = false;
 
   constructor(ws: WebSocket<unknown>, codec: Codec) {
@@ -20,16 +22,29 @@ export class WsOutlet implements Outlet {
 
   send(frame: ServerFrame): SendStatus {
     if (this.#closed) return 'sent';
-    return toStatus(this.#ws.send(this.#codec.encodeServer(frame), this.#codec.binary));
+    return this.#write(this.#codec.encodeServer(frame));
+  }
+
+  sendWithNext(frame: ServerFrame): void {
+    if (this.#closed) return;
+    this.#flush();
+    this.#waiting = this.#codec.encodeServer(frame);
+    setImmediate(flush, this);
+  }
+
+  /** @internal */
+  flush(): void {
+    if (!this.#closed) this.#flush();
   }
 
   deliver(message: ChannelMessage): SendStatus {
     if (this.#closed) return 'sent';
-    return toStatus(this.#ws.send(this.#codec.binary ? message.msgpack : message.json, this.#codec.binary));
+    return this.#write(this.#codec.binary ? message.msgpack : message.json);
   }
 
   join(channel: OutletChannel): void {
     if (this.#closed) return;
+    this.#flush();
     this.#ws.subscribe(this.#topicOf(channel));
     this.#count(channel, 1);
   }
@@ -41,7 +56,9 @@ export class WsOutlet implements Outlet {
   }
 
   ping(): void {
-    if (!this.#closed) this.#ws.ping();
+    if (this.#closed) return;
+    this.#flush();
+    this.#ws.ping();
   }
 
   buffered(): number {
@@ -50,7 +67,9 @@ export class WsOutlet implements Outlet {
 
   close(code: number, reason: string): void {
     // µWS calls the close handler before this returns.
-    if (!this.#closed) this.#ws.end(code, reason);
+    if (this.#closed) return;
+    this.#flush();
+    this.#ws.end(code, reason);
   }
 
   get isClosed(): boolean {
@@ -61,6 +80,24 @@ export class WsOutlet implements Outlet {
     this.#closed = true;
   }
 
+  #flush(): void {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    this.#waiting = undefined;
+    this.#ws.send(waiting, this.#codec.binary);
+  }
+
+  #write(bytes: Encoded): SendStatus {
+    const { binary } = this.#codec;
+    if (this.#waiting === undefined) return toStatus(this.#ws.send(bytes, binary));
+    let answer = 0;
+    this.#ws.cork(() => {
+      this.#flush();
+      answer = this.#ws.send(bytes, binary);
+    });
+    return toStatus(answer);
+  }
+
   #topicOf(channel: OutletChannel): string {
     return this.#codec.binary ? channel.msgpackTopic : channel.jsonTopic;
   }
@@ -69,6 +106,11 @@ export class WsOutlet implements Outlet {
     if (this.#codec.binary) channel.msgpackCount += by;
     else channel.jsonCount += by;
   }
+}
+
+/** A function of its own, so that waiting takes no closure. */
+function flush(outlet: WsOutlet): void {
+  outlet.flush();
 }
 
 function toStatus(answer: number): SendStatus {

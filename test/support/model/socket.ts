@@ -41,6 +41,10 @@ export class ModelSocket implements Outlet {
     return this.#write(frame);
   }
 
+  sendWithNext(frame: ServerFrame): void {
+    this.#write(frame);
+  }
+
   deliver(message: ChannelMessage): SendStatus {
     return this.#write(message.json);
   }
