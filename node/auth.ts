@@ -4,10 +4,12 @@ import { decodeJwt, jwtVerify, type JWTPayload, type JWTVerifyGetKey, type JWTVe
 import { isUserId } from '../protocol/topic.js';
 import { createBlockedTokens } from './blocked-tokens.js';
 import { ConfigError, type Config } from './config.js';
-import { allGrants, readGrants, readTopics, type Grants } from './grants.js';
+import { GrantsCache } from './grants-cache.js';
+import { allGrants, readTopics, type Grants } from './grants.js';
 import { verifyHmacToken } from './hmac-token.js';
 import { createRemoteKeys } from './jwks.js';
 import type { Logger } from './log.js';
+import { ownText } from './own-text.js';
 
 /** Who is behind a connection or a request, and what they may do. */
 export interface Principal {
@@ -69,6 +71,7 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
 
   const isApiKey = createApiKeyCheck(config.apiKey);
   const verify = createVerifier(config, log);
+  const grants = new GrantsCache();
 
   async function authenticate(token: string | undefined): Promise<Principal | undefined> {
     if (token === undefined || token.length > config.limits.tokenBytesMax) {
@@ -84,7 +87,7 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
       const payload = verified instanceof Promise ? await verified : verified;
       // Blocked while its check was waiting for a key set.
       if (blocked.has(tokenId)) return refuse('the token is blocked');
-      return tokenPrincipal(payload, tokenId) ?? refuse('sub is not a user id');
+      return tokenPrincipal(payload, tokenId, grants) ?? refuse('sub is not a user id');
     } catch (error) {
       return refuse(error instanceof Error ? error.message : 'the token cannot be checked');
     }
@@ -104,14 +107,15 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
 export function tokenIdOf(token: string): string {
   const end = token.lastIndexOf('.');
   const signed = end < 0 ? token : token.slice(0, end);
-  return createHash('sha256').update(signed).digest('base64url').slice(0, 22);
+  // A part of the bytes, since a part of the text would hold on to the whole.
+  return createHash('sha256').update(signed).digest().subarray(0, 16).toString('base64url');
 }
 
-function tokenPrincipal(payload: JWTPayload, tokenId: string): Principal | undefined {
+function tokenPrincipal(payload: JWTPayload, tokenId: string, grants: GrantsCache): Principal | undefined {
   const { sub, exp } = payload;
   if (typeof sub !== 'string' || !isUserId(sub) || exp === undefined) return undefined;
   const topics = readTopics(payload['topics']);
-  return { userId: sub, grants: readGrants(payload['can'], topics), expSec: exp, tokenId, topics };
+  return { userId: sub, grants: grants.read(payload['can'], topics), expSec: exp, tokenId, topics };
 }
 
 function apiKeyPrincipal(): Principal {
@@ -126,7 +130,7 @@ function openPrincipal(
   const claims = token === undefined || token.length > tokenBytesMax ? {} : unverifiedClaims(token);
   const userId = [claims.sub, name].find((id) => typeof id === 'string' && isUserId(id)) ?? anonymousUserId;
   return {
-    userId,
+    userId: ownText(userId),
     grants: allGrants,
     tokenId: token === undefined ? anonymousUserId : tokenIdOf(token),
     topics: readTopics(claims['topics']),

@@ -8,6 +8,7 @@ import type { Fanout } from './fanout.js';
 import type { Logger } from './log.js';
 import { ChannelMessage } from './message.js';
 import type { Counters } from './metrics.js';
+import { ownText } from './own-text.js';
 
 export interface ChannelsOptions {
   readonly bus: TopicBus;
@@ -71,6 +72,11 @@ export class Channels implements BusHandler {
 
   all(): Iterable<Channel> {
     return this.#channels.values();
+  }
+
+  /** A filter as text that may be kept (`ownText`), which is that of its channel if there is one. */
+  ownName(filter: string): string {
+    return this.#channels.get(filter)?.key ?? ownText(filter);
   }
 
   /** The channel of these filters (one topic, or sorted patterns), opened when it is not yet. Each call needs a `release`. */

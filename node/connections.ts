@@ -7,6 +7,7 @@ import type { Logger } from './log.js';
 import type { Counters } from './metrics.js';
 import type { Outlet } from './outlet.js';
 import { Session, type SessionIdentity, type SessionOwner } from './session.js';
+import { SessionsByUser } from './sessions-by-user.js';
 import { shortText } from './short-text.js';
 import type { Subscriptions } from './subscriptions.js';
 
@@ -32,7 +33,7 @@ const registerRetryMs = 1000;
 export class Connections implements SessionOwner {
   readonly #options: ConnectionsOptions;
   readonly #sessions = new Map<string, Session>();
-  readonly #byUser = new Map<string, Set<Session>>();
+  readonly #byUser = new SessionsByUser();
   /** Writes to the store that shutting down waits for. */
   readonly #writes = new Set<Promise<unknown>>();
   #counter = 0;
@@ -54,7 +55,7 @@ export class Connections implements SessionOwner {
   }
 
   ofUser(userId: string): readonly Session[] {
-    return [...(this.#byUser.get(userId) ?? [])];
+    return this.#byUser.of(userId);
   }
 
   /** An accepted connection: registers it, welcomes it, and subscribes it to what it named. */
@@ -62,11 +63,10 @@ export class Connections implements SessionOwner {
     const { counters, nodeId, perUserMax } = this.#options;
     const id = `${nodeId}.${shortText(++this.#counter)}`;
     const session = new Session({ ...identity, id }, outlet, this, Date.now());
-    const ofUser = this.#byUser.get(session.userId) ?? new Set();
     this.#sessions.set(id, session);
-    this.#byUser.set(session.userId, ofUser.add(session));
+    const count = this.#byUser.add(session);
     counters.connectionsOpened++;
-    if (perUserMax > 0 && ofUser.size > perUserMax) {
+    if (perUserMax > 0 && count > perUserMax) {
       session.close('tooManyConnections', `more than ${perUserMax} connections of this user`);
     } else {
       this.#welcome(session, topics).catch((error: unknown) => session.fail(error));
@@ -94,9 +94,7 @@ export class Connections implements SessionOwner {
   /** The transport is gone. */
   closed(session: Session): void {
     if (!this.#sessions.delete(session.id)) return;
-    const ofUser = this.#byUser.get(session.userId);
-    ofUser?.delete(session);
-    if (ofUser?.size === 0) this.#byUser.delete(session.userId);
+    this.#byUser.delete(session);
     session.onClosed();
     if (session.isRegistered) this.#unregister(session);
   }
@@ -136,7 +134,7 @@ export class Connections implements SessionOwner {
 
   async #welcome(session: Session, topics: readonly TopicRequest[]): Promise<void> {
     const registration = this.#register(session);
-    const inTime = await Promise.race([registration, after(registerMsMax)]);
+    const inTime = await within(registerMsMax, registration);
     session.welcome(this.#welcomeFrame(session, inTime === undefined ? ['direct'] : []));
     if (inTime !== undefined) this.#registered(session, inTime);
     else {
@@ -201,6 +199,19 @@ export class Connections implements SessionOwner {
 /** A call, because it changes while the store is asked. */
 function isClosed(session: Session): boolean {
   return session.isClosed;
+}
+
+/** Undefined when it takes longer. A timer that is left running would outlive the young generation of the heap, in a storm by thousands. */
+async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined).unref();
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function after(ms: number): Promise<undefined> {

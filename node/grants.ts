@@ -46,8 +46,12 @@ export function readGrants(can: unknown, topics: readonly string[] = []): Grants
   };
 }
 
+/** One for all: most tokens have none. */
+const noTopics: readonly string[] = [];
+
 /** Reads the `topics` claim: the valid topics and patterns of it, each once. */
 export function readTopics(topics: unknown): readonly string[] {
+  if (topics === undefined) return noTopics;
   return [...new Set(texts(topics).filter((topic) => parseFilter(topic).ok))];
 }
 

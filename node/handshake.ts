@@ -3,6 +3,7 @@ import type { PayloadFormat } from '../protocol/payload.js';
 import { parseTopicRequest } from '../protocol/topic-request.js';
 import type { Admission } from './admission.js';
 import type { Authenticator, Principal } from './auth.js';
+import { ownText } from './own-text.js';
 import type { SameSiteRules } from './same-site.js';
 import { readProtocols, tokenOf } from './token.js';
 
@@ -60,7 +61,7 @@ export class Handshake {
     if (!sameSite.allows(request.host, request.origin)) return refuse(403, 'origin not allowed');
     const offered = readProtocols(request.protocols);
     if (!offered.ok) return refuse(400, offered.message);
-    if (!accepts() || !admission.peek()) return this.#later();
+    if (!accepts() || !admission.peek()) return this.#later(take);
     const query = new URLSearchParams(request.query);
     const places = {
       bearer: offered.value.bearer,
@@ -73,19 +74,20 @@ export class Handshake {
     );
     if (principal === undefined) return refuse(401, 'unauthorized');
     // Whoever has no valid token does not use up what others are owed.
-    if (!accepts() || !(take ? admission.take() : admission.peek())) return this.#later();
+    if (!accepts() || !(take ? admission.take() : admission.peek())) return this.#later(take);
+    const device = query.get('device');
     return {
       ok: true,
       principal,
       format: offered.value.codec,
       protocol: offered.value.answer,
       topics: requestedTopics(query, principal),
-      device: query.get('device')?.slice(0, deviceCharsMax),
+      device: device === null ? undefined : ownText(device.slice(0, deviceCharsMax)),
     };
   }
 
-  #later(): HandshakeOutcome {
-    const retryAfterSec = this.#options.admission.retryAfterSec();
+  #later(isAnother: boolean): HandshakeOutcome {
+    const retryAfterSec = this.#options.admission.retryAfterSec(isAnother);
     return { ok: false, status: 503, message: 'busy, come back later', retryAfterSec };
   }
 }

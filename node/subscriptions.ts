@@ -40,9 +40,10 @@ export class Subscriptions {
         void answer.add({ topic: request.topic, error: refused });
         continue;
       }
-      held.add(request.topic);
+      const filter = this.#channels.ownName(request.topic);
+      held.add(filter);
       const pending = { request, answer, told: undefined };
-      added.set(request.topic, { filter: request.topic, cursor: undefined, pending });
+      added.set(filter, { filter, cursor: undefined, pending });
     }
     this.#rearrange(session, added, new Set());
   }

@@ -15,10 +15,11 @@ import { WsOutlet } from './ws-outlet.js';
 
 /** What µWS keeps with a socket. */
 export interface SocketData {
-  readonly accepted: HandshakeOutcome & { readonly ok: true };
+  /** Until `open`: sessions live long, and there are very many of them. */
+  accepted: (HandshakeOutcome & { readonly ok: true }) | undefined;
   /** From `open` on. */
-  session?: Session;
-  outlet?: WsOutlet;
+  session: Session | undefined;
+  outlet: WsOutlet | undefined;
 }
 
 export interface WsEdgeOptions {
@@ -49,7 +50,11 @@ export function serveWebSockets(app: TemplatedApp, options: WsEdgeOptions): void
     upgrade: (res, req, context) => upgrade(res, req, context, options),
     open: (ws) => {
       const data = ws.getUserData();
-      const { device, format, principal, topics } = data.accepted;
+      const { accepted } = data;
+      // Without it there is no upgrade.
+      if (accepted === undefined) return;
+      data.accepted = undefined;
+      const { device, format, principal, topics } = accepted;
       data.outlet = new WsOutlet(ws, format === 'json' ? jsonCodec : msgpackCodec);
       // Closing at once (too many connections) calls `close` before `session` is known there.
       const session = connections.open({ principal, device, format }, topics, data.outlet);
@@ -106,7 +111,7 @@ function upgrade(
       // The client left while its token was checked: `res` must not be touched any more.
       if (aborted) return;
       if (outcome.ok) {
-        const data: SocketData = { accepted: outcome };
+        const data: SocketData = { accepted: outcome, session: undefined, outlet: undefined };
         // Not inside `cork`, though µWS shows it so: `cork` goes on to read the state of the HTTP socket, which the upgrade has given back, and
         // closes the connection when that memory happens to say so (one first connection in eight of a fresh process).
         res.upgrade(data, key, outcome.protocol ?? '', extensions, context);
