@@ -33,7 +33,7 @@ const registerRetryMs = 1000;
 export class Connections implements SessionOwner {
   readonly #options: ConnectionsOptions;
   readonly #sessions = new Map<string, Session>();
-  readonly #byUser = new SessionsByUser();
+  readonly #byUser = new SessionsByUser<Session>();
   /** Writes to the store that shutting down waits for. */
   readonly #writes = new Set<Promise<unknown>>();
   #counter = 0;

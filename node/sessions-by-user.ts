@@ -1,11 +1,9 @@
-import type { Session } from './session.js';
-
 /** Sessions by their user. Nearly every user has one, and a set for each of them would take more room than half a session. */
-export class SessionsByUser {
-  readonly #users = new Map<string, Session | Set<Session>>();
+export class SessionsByUser<S extends { readonly userId: string }> {
+  readonly #users = new Map<string, S | Set<S>>();
 
   /** @returns how many the user has now */
-  add(session: Session): number {
+  add(session: S): number {
     const { userId } = session;
     const known = this.#users.get(userId);
     if (known === undefined) {
@@ -17,7 +15,7 @@ export class SessionsByUser {
     return all.size;
   }
 
-  delete(session: Session): void {
+  delete(session: S): void {
     const { userId } = session;
     const known = this.#users.get(userId);
     if (known instanceof Set) {
@@ -28,7 +26,7 @@ export class SessionsByUser {
     }
   }
 
-  of(userId: string): readonly Session[] {
+  of(userId: string): readonly S[] {
     const known = this.#users.get(userId);
     if (known === undefined) return [];
     return known instanceof Set ? [...known] : [known];

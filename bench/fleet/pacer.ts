@@ -1,4 +1,5 @@
-import { defaultBackoff, fullJitter } from '../../client/backoff.js';
+/** Those of the SDK (`client/backoff.ts`), which the benches do not import: they are users of the wire. */
+const backoffMs = { base: 500, max: 30_000 };
 
 /**
  * How many may start now: so many a second, and no more than so many outstanding. What was missed because too many were outstanding is not caught up
@@ -38,5 +39,6 @@ export class Pacer {
  * @param hintSec 0: the server has not said
  */
 export function retryDelayMs(tries: number, hintSec: number, random: () => number): number {
-  return Math.max(fullJitter(tries, defaultBackoff, random), Math.max(0, hintSec) * 1000);
+  const jitterMs = Math.floor(random() * Math.min(backoffMs.max, backoffMs.base * 2 ** tries));
+  return Math.max(jitterMs, hintSec * 1000);
 }

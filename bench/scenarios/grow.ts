@@ -19,7 +19,12 @@ const options = {
   warmUp: whole('seconds before that', 2, 0, 60),
   rounds: whole('runs of each', 3, 1, 100),
   engine: choice('what the node of idle sessions connects to', ['cluster', 'embedded'], 'cluster'),
-  settle: whole('seconds to wait before memory is read', 10, 1, 600),
+  settle: whole(
+    'seconds to wait before memory is read: V8 gives back what it does not need after some ten',
+    30,
+    1,
+    600,
+  ),
 };
 
 type Values = OptionValues<typeof options>;

@@ -11,7 +11,12 @@ const options = {
   nodes: whole('that share them; each holds 19,500 at most', 1, 1, 100),
   topics: whole('that each session subscribes to', 2, 0, 100),
   ...poolOptions,
-  settle: whole('seconds to wait before memory is read', 10, 1, 600),
+  settle: whole(
+    'seconds to wait before memory is read: V8 gives back what it does not need after some ten',
+    30,
+    1,
+    600,
+  ),
   idle: whole('seconds for which CPU is counted then', 20, 1, 600),
 };
 

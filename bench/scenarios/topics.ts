@@ -10,7 +10,12 @@ const options = {
   topics: wholes('hosted by the node, one after the other', [10, 1000, 10_000, 100_000], 10, 1_000_000),
   perSocket: whole('topics that one client subscribes to', 100, 1, 100),
   engine: choice('what the node connects to', ['cluster', 'embedded'], 'cluster'),
-  settle: whole('seconds to wait before memory is read', 5, 1, 600),
+  settle: whole(
+    'seconds to wait before memory is read: V8 gives back what it does not need after some ten',
+    30,
+    1,
+    600,
+  ),
 };
 
 /** What hosting a topic costs a node: the NATS subscription, the state and an empty ring. */

@@ -1,15 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { Session } from '../../node/session.js';
 import { SessionsByUser } from '../../node/sessions-by-user.js';
 
+interface Session {
+  readonly userId: string;
+}
+
 function session(userId: string): Session {
-  // Its user is all that is looked at.
-  return { userId } as Session;
+  return { userId };
 }
 
 describe('SessionsByUser', () => {
   it('finds one, several, and none', () => {
-    const sessions = new SessionsByUser();
+    const sessions = new SessionsByUser<Session>();
     const [a1, a2, b] = [session('ann'), session('ann'), session('bo')];
     expect([a1, b, a2].map((one) => sessions.add(one))).toEqual([1, 1, 2]);
     expect(sessions.of('ann')).toEqual([a1, a2]);
@@ -18,7 +20,7 @@ describe('SessionsByUser', () => {
   });
 
   it('forgets each on its own, and a user with the last', () => {
-    const sessions = new SessionsByUser();
+    const sessions = new SessionsByUser<Session>();
     const [a1, a2, b] = [session('ann'), session('ann'), session('bo')];
     for (const one of [a1, a2, b]) sessions.add(one);
     sessions.delete(a1);
