@@ -18,6 +18,19 @@ const stopMsMax = 10_000;
 /** What is kept of the node's standard error, for the case that it dies. */
 const stderrCharsMax = 8_192;
 
+/** Those that run. Should this process end without having stopped them, they go too; one listener for all, as there may be fifty. */
+const running = new Set<ChildProcess>();
+let isWatchingExit = false;
+
+function endWithThisProcess(child: ChildProcess): void {
+  running.add(child);
+  if (isWatchingExit) return;
+  isWatchingExit = true;
+  process.once('exit', () => {
+    for (const one of running) one.kill('SIGKILL');
+  });
+}
+
 /**
  * Starts `node <entry> serve` with these variables on top of the environment, and waits until it listens.
  * @param nodeFlags flags of Node.js itself, such as `--cpu-prof`
@@ -40,10 +53,8 @@ export async function startNode(
     child.once('error', (error) => resolve(`could not be started: ${error.message}`));
     child.once('close', (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`));
   });
-  // Should this process end without having stopped it, it goes too.
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
-  void ended.then(() => process.off('exit', kill));
+  endWithThisProcess(child);
+  void ended.then(() => running.delete(child));
   const died = ended.then((how): never => {
     throw new Error(`the node ${how}${stderr === '' ? '' : `; it wrote:\n${stderr.trimEnd()}`}`);
   });
