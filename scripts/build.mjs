@@ -22,7 +22,7 @@ const dist = join(root, 'dist');
 
 const sourceFolders = ['protocol', 'broker', 'node', 'client', 'bench'];
 /** What is read at run time from beside the compiled code: the same path in the sources and in dist/. */
-const assetFolders = ['broker/lua', 'node/console', 'bench/data', 'bench/plan'];
+const assetFolders = ['broker/lua', 'node/console', 'bench/data', 'bench/plan', 'bench/fleet/native'];
 
 function compile(outDir) {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');

@@ -3,8 +3,12 @@ import type { HerdProgram } from './herd-process.js';
 
 /** Client sockets in several processes. */
 export interface FleetOptions {
-  /** `http://host:port` of each node; sockets go to them in turn. */
+  /** `http://host:port` of each node; sockets go to them in turn, or by `spread`. */
   readonly urls: readonly string[];
+  /** What goes to the nodes in turn: each socket, unless given, or all sockets of a process together. */
+  readonly spread?: 'sockets' | 'processes';
+  /** So many processes open their sockets at the same time, the others after them; all unless given. Without probes only. */
+  readonly processesAtOnce?: number;
   readonly sockets: number;
   /** Socket i subscribes to `groups[i % groups.length]`. */
   readonly groups: readonly (readonly string[])[];
@@ -70,7 +74,9 @@ export function planHerds(options: FleetOptions): HerdSettings[] {
 
 function herdSettings(options: FleetOptions, sockets: number, first: number, process: number): HerdSettings {
   const { device, firstNumber, users } = options;
-  const targets = options.urls.map((text) => {
+  const own = options.urls[process % options.urls.length];
+  const urls = options.spread === 'processes' && own !== undefined ? [own] : options.urls;
+  const targets = urls.map((text) => {
     const url = new URL(text);
     return { host: url.hostname, port: Number(url.port) };
   });

@@ -70,6 +70,7 @@ class RunningFleet implements Fleet {
   readonly processes: readonly HerdProcess[];
   readonly died: Promise<never>;
   readonly #hasProbes: boolean;
+  readonly #atOnce: number;
   readonly #signal: AbortSignal | undefined;
   #beganAt = 0;
   #cpuAtBegin: readonly number[] = [];
@@ -78,6 +79,7 @@ class RunningFleet implements Fleet {
     this.sockets = options.sockets;
     this.processes = processes;
     this.#hasProbes = (options.probes ?? 0) > 0;
+    this.#atOnce = options.processesAtOnce ?? processes.length;
     this.#signal = signal;
     this.died = Promise.race(processes.map((one) => one.died));
     this.died.catch(() => undefined); // Every request rejects with it as well.
@@ -123,7 +125,7 @@ class RunningFleet implements Fleet {
 
   /** Probes are opened before and after the others, so that they are the first and the last subscribers in the server's order. */
   #stages(): HerdProcess[][] {
-    if (!this.#hasProbes) return [[...this.processes]];
+    if (!this.#hasProbes) return inChunks(this.processes, this.#atOnce);
     const [first, ...others] = this.processes;
     const last = others.at(-1)?.settings.latency === true ? others.pop() : undefined;
     return [first, others, last]
@@ -189,6 +191,10 @@ class RunningFleet implements Fleet {
   #ask(request: Parameters<HerdProcess['ask']>[0]): Promise<HerdState[]> {
     return Promise.all(this.processes.map((one) => one.ask(request)));
   }
+}
+
+function inChunks<T>(all: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 }
 
 function pause(ms: number): Promise<false> {
