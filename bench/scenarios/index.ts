@@ -4,6 +4,7 @@ import { durablePublish } from './durable-publish.js';
 import { fanout } from './fanout.js';
 import { grow } from './grow.js';
 import { idle } from './idle.js';
+import { million } from './million.js';
 import { mixed } from './mixed.js';
 import { redisMemory } from './redis-memory.js';
 import { resume } from './resume.js';
@@ -24,4 +25,5 @@ export const scenarios: readonly Scenario[] = [
   durablePublish,
   redisMemory,
   grow,
+  million,
 ];

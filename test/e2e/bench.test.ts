@@ -120,6 +120,24 @@ describe('the command', () => {
     expect(figures.redisCommandsPerMessage).toBeLessThan(0.5);
   });
 
+  it('opens many sockets with the native client, sends to all of them, and counts exactly', async () => {
+    const { child, result } = await benchOf(
+      'million',
+      '--sockets 600 --per-node 300 --settle 1 --idle 1 --broadcasts 2 --redis one'.split(' '),
+    );
+    expect(result, child.stderr).toMatchObject({ faults: [], doubts: [], settings: { nodes: 2 } });
+    const figures = new Map(result.rows.map((row) => [row.labels['what'], row.figures]));
+    expect(figures.get('opening')).toMatchObject({ sockets: 600 });
+    expect(figures.get('memory')?.redisBytesPerUser).toBeGreaterThan(100);
+    for (const number of [1, 2]) expect(figures.get(`message ${number}`)).toMatchObject({ deliveries: 600 });
+  });
+
+  it('refuses what the machine has no memory for, and says how much it has', async () => {
+    const child = runCli(['bench', 'million', '--sockets', '10000000']);
+    expect(await child.exited).toBe(1);
+    expect(child.stderr).toMatch(/needs \d+\.\d GB, \d+\.\d are available: --sockets \d+/);
+  });
+
   it('lists the scenarios, and refuses what it does not know', async () => {
     const list = runCli(['bench']);
     expect(await list.exited).toBe(0);
