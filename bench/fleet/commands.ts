@@ -1,3 +1,5 @@
+import type { DialectName } from './dialects/dialect.js';
+
 /**
  * What the bench and a process of client sockets say to each other: one JSON object a line, over the process's standard input and output. A process
  * in another language can take part when it speaks this. `bench/fleet/herd-main.ts` is the one that is shipped.
@@ -37,6 +39,8 @@ export interface HerdSettings {
   readonly offerProtocol: boolean;
   /** A socket is ready with the answer to its upgrade, or when all its topics were confirmed. */
   readonly readyOn: 'upgrade' | 'subscribed';
+  /** What clients of a server that is no node speak after the upgrade; absent: they speak as those of a node do. */
+  readonly dialect?: DialectName;
   readonly sockets: number;
   /** The number of the first socket in the whole fleet. */
   readonly first: number;

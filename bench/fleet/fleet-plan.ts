@@ -1,4 +1,5 @@
 import type { FleetUsers, HerdSettings } from './commands.js';
+import type { DialectName } from './dialects/dialect.js';
 import type { HerdProgram } from './herd-process.js';
 
 /** Client sockets in several processes. */
@@ -35,6 +36,7 @@ export interface FleetOptions {
   readonly path?: string;
   readonly offerProtocol?: boolean;
   readonly readyOn?: HerdSettings['readyOn'];
+  readonly dialect?: DialectName;
   /** What runs each process; the one that is shipped unless given. */
   readonly program?: HerdProgram;
   /** Sockets that a process may hold: 19,500 unless given (20,000 descriptors are a common limit). */
@@ -73,7 +75,7 @@ export function planHerds(options: FleetOptions): HerdSettings[] {
 }
 
 function herdSettings(options: FleetOptions, sockets: number, first: number, process: number): HerdSettings {
-  const { device, firstNumber, users } = options;
+  const { device, dialect, firstNumber, users } = options;
   const own = options.urls[process % options.urls.length];
   const urls = options.spread === 'processes' && own !== undefined ? [own] : options.urls;
   const targets = urls.map((text) => {
@@ -86,6 +88,7 @@ function herdSettings(options: FleetOptions, sockets: number, first: number, pro
     codec: options.codec ?? 'json',
     offerProtocol: options.offerProtocol ?? true,
     readyOn: options.readyOn ?? 'subscribed',
+    ...(dialect === undefined ? {} : { dialect }),
     sockets,
     first,
     groups: options.groups,

@@ -2,7 +2,8 @@ import { jsonCodec } from '../../protocol/codec-json.js';
 import { msgpackCodec } from '../../protocol/codec-msgpack.js';
 import type { Codec } from '../../protocol/codec.js';
 import type { HerdSettings, HerdState, Ramp } from './commands.js';
-import { Inbox } from './inbox.js';
+import { PeerInbox } from './dialects/peer-inbox.js';
+import { Inbox, type LinkInbox } from './inbox.js';
 import { Latencies } from './latencies.js';
 import { Link, type LinkOwner } from './link.js';
 import { nowUs } from './marker.js';
@@ -20,7 +21,7 @@ export class Herd implements LinkOwner {
   readonly #settings: HerdSettings;
   readonly #tokens: readonly string[];
   readonly #codec: Codec;
-  readonly #inbox: Inbox;
+  readonly #inbox: LinkInbox;
   readonly #links: Link[] = [];
   readonly #handshakes = new Latencies();
   readonly #closed: Record<string, number> = {};
@@ -42,7 +43,11 @@ export class Herd implements LinkOwner {
     this.#settings = settings;
     this.#tokens = tokens;
     this.#codec = settings.codec === 'json' ? jsonCodec : msgpackCodec;
-    this.#inbox = new Inbox(settings, this.#codec, (reason) => this.#fault(reason));
+    const onFault = (reason: string): void => this.#fault(reason);
+    this.#inbox =
+      settings.dialect === undefined
+        ? new Inbox(settings, this.#codec, onFault)
+        : new PeerInbox(settings, settings.dialect, onFault);
     for (let i = 0; i < settings.sockets; i++) this.#links.push(new Link(this, i));
   }
 
@@ -141,6 +146,7 @@ export class Herd implements LinkOwner {
   }
 
   upgraded(link: Link): void {
+    this.#inbox.upgraded?.(link);
     if (this.#settings.readyOn === 'upgrade') this.#becameReady(link);
   }
 

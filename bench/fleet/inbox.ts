@@ -10,7 +10,7 @@ import { emptyMessage, jsonReader, msgpackReader, type MessageReader } from './m
 import { TopicIndex } from './topic-index.js';
 import { handshakeRoom } from './upgrade.js';
 
-type Counts = Pick<
+export type InboxCounts = Pick<
   HerdState,
   | 'messages'
   | 'messagesSinceBegin'
@@ -24,8 +24,23 @@ type Counts = Pick<
   | 'resyncs'
 >;
 
-/** Counts and checks what comes on the sockets of a herd, and knows where each of them stands. */
-export class Inbox {
+/** What a herd asks of whoever reads what comes on its sockets. */
+export interface LinkInbox {
+  readonly latencies: Latencies;
+  begin(): void;
+  counts(): InboxCounts;
+  /** What the upgrade asks for. */
+  requests(link: Link): string[];
+  /** The upgrade was accepted. */
+  upgraded?(link: Link): void;
+  /** Whether the server has answered for all that the link has asked for. */
+  isAnswered(link: Link): boolean;
+  /** @returns whether the frame may have answered a subscription */
+  take(link: Link, bytes: Buffer, start: number, end: number): boolean;
+}
+
+/** Counts and checks what a node sends to the sockets of a herd, and knows where each of them stands. */
+export class Inbox implements LinkInbox {
   readonly latencies = new Latencies();
   readonly #settings: HerdSettings;
   readonly #codec: Codec;
@@ -67,7 +82,7 @@ export class Inbox {
     this.latencies.reset();
   }
 
-  counts(): Counts {
+  counts(): InboxCounts {
     return {
       messages: this.#messages,
       messagesSinceBegin: this.#messages - this.#messagesAtBegin,

@@ -11,14 +11,14 @@ export interface LinkOwner {
   upgrade(link: Link): string;
   /** The upgrade was accepted. */
   upgraded(link: Link): void;
-  /** A text or binary frame. */
+  /** A text or binary frame, or a further part of one. */
   frame(link: Link, bytes: Buffer, start: number, end: number): void;
   read(): void;
   /** The socket is gone, whoever wanted that. */
   ended(link: Link): void;
 }
 
-const opcodes = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const emptyPong = clientFrame(opcodes.pong, new Uint8Array(0));
 
 /** A plain socket that knows its link, so that its listeners are the same functions for all. */
@@ -112,7 +112,8 @@ export class Link implements FrameHandler {
   }
 
   onFrame(opcode: number, bytes: Buffer, start: number, end: number): void {
-    if (opcode === opcodes.text || opcode === opcodes.binary) {
+    // Servers other than nodes may split a message: what follows comes as a continuation.
+    if (opcode <= opcodes.binary) {
       this.#owner.frame(this, bytes, start, end);
     } else if (opcode === opcodes.ping) {
       this.#socket?.write(start === end ? emptyPong : clientFrame(opcodes.pong, bytes.subarray(start, end)));

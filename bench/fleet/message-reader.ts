@@ -32,7 +32,8 @@ const jsonTopicAt = '{"type":"msg","topic":"'.length;
 const commaQuote = ',"'.length;
 const offsetHead = 'offset":'.length;
 const patternHead = 'pattern":"'.length;
-const timeHead = 'data":{"t":'.length;
+const dataHead = 'data":'.length;
+const timeHead = '{"t":'.length;
 const numberHead = ',"n":'.length;
 
 /** In the order in which a node writes the fields: topic, offset, pattern, data. Topics need no escapes. */
@@ -55,12 +56,8 @@ export const jsonReader: MessageReader = {
       into.patternEnd = indexOf(bytes, quote, into.patternStart, end);
       at = into.patternEnd + 1 + commaQuote;
     }
-    // data":{"t":1,"n":1
-    if (bytes[at] !== 0x64 || bytes[at + 6] !== 0x7b || bytes[at + 8] !== 0x74) return;
-    const dueUs = readDigits(bytes, at + timeHead, end);
-    if (dueUs < 0 || bytes[cursor + 2] !== 0x6e) return;
-    into.dueUs = dueUs;
-    into.number = readDigits(bytes, cursor + numberHead, end);
+    // data":
+    if (bytes[at] === 0x64) readMarkerFields(bytes, at + dataHead, end, into);
   },
 };
 
@@ -91,6 +88,22 @@ export const msgpackReader: MessageReader = {
     }
   },
 };
+
+/** Reads a JSON payload that stands alone. Only `dueUs` and `number` are set. */
+export function readMarker(bytes: Uint8Array, at: number, end: number, into: ReadMessage): void {
+  into.dueUs = -1;
+  into.number = -1;
+  readMarkerFields(bytes, at, end, into);
+}
+
+/** `{"t":1,"n":1` */
+function readMarkerFields(bytes: Uint8Array, at: number, end: number, into: ReadMessage): void {
+  if (bytes[at] !== 0x7b || bytes[at + 2] !== 0x74) return;
+  const dueUs = readDigits(bytes, at + timeHead, end);
+  if (dueUs < 0 || bytes[cursor + 2] !== 0x6e) return;
+  into.dueUs = dueUs;
+  into.number = readDigits(bytes, cursor + numberHead, end);
+}
 
 function clear(into: ReadMessage, topicStart: number): void {
   into.topicStart = topicStart;

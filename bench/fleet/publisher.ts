@@ -45,9 +45,8 @@ export interface Publisher {
 
 /** One WebSocket connection that publishes marked messages (`marker.ts`). @throws Error when it cannot connect */
 export async function openPublisher(options: PublisherOptions): Promise<Publisher> {
-  const { bytes, codec: name = 'json', token, topics } = options;
+  const { codec: name = 'json', token } = options;
   const { offerProtocol = true, path = '/v1/connect', url, wrap = publishFrame } = options;
-  if (topics.length === 0) throw new RangeError('a publisher needs a topic');
   const codec = name === 'json' ? jsonCodec : msgpackCodec;
   const socket = new WebSocket(url.replace(/^http/, 'ws') + path, offerProtocol ? [codec.subprotocol] : [], {
     perMessageDeflate: false,
@@ -64,23 +63,43 @@ export async function openPublisher(options: PublisherOptions): Promise<Publishe
   });
   socket.on('error', (error) => refused.push(error.message));
   socket.on('close', (code) => refused.push(`the connection of the publisher was closed (${code})`));
+  return publisherOn(options, {
+    refused,
+    send: (message) => socket.send(wrap(message)),
+    close: () => {
+      socket.removeAllListeners('close');
+      socket.terminate();
+    },
+  });
+}
+
+/** A connection that takes one message after the other, whatever its protocol. */
+export interface PublisherLine {
+  readonly refused: readonly string[];
+  send(message: OutgoingMessage): void;
+  close(): void;
+}
+
+/** Publishes marked messages on a connection. @throws RangeError without a topic */
+export function publisherOn(
+  { bytes, codec = 'json', topics }: Pick<PublisherOptions, 'bytes' | 'codec' | 'topics'>,
+  line: PublisherLine,
+): Publisher {
+  if (topics.length === 0) throw new RangeError('a publisher needs a topic');
   let sent = 0;
   const sendOne = (dueUs: number): void => {
     const topic = topics[sent % topics.length] ?? '';
     const number = Math.floor(sent / topics.length);
-    socket.send(wrap({ topic, number, data: markedPayload(name, { dueUs, number }, bytes) }));
+    line.send({ topic, number, data: markedPayload(codec, { dueUs, number }, bytes) });
     sent++;
   };
   return {
     get sent() {
       return sent;
     },
-    refused,
+    refused: line.refused,
     send: (count, perSec, signal) => paced(count, perSec, sendOne, signal),
-    close: () => {
-      socket.removeAllListeners('close');
-      socket.terminate();
-    },
+    close: () => line.close(),
   };
 }
 
