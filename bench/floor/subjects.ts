@@ -1,8 +1,9 @@
 import { encodeJsonServer } from '../../protocol/codec-json.js';
 import { encodeMsgpackServer } from '../../protocol/codec-msgpack.js';
+import type { Encoded } from '../../protocol/codec.js';
 import { builtFile } from '../built.js';
 import type { FleetOptions } from '../fleet/fleet-plan.js';
-import type { PublisherOptions } from '../fleet/publisher.js';
+import type { OutgoingMessage, PublisherOptions } from '../fleet/publisher.js';
 
 /** One server that fans out: how it is started, and how its clients subscribe and publish. */
 export interface Subject {
@@ -35,16 +36,18 @@ export const subjects: readonly Subject[] = [
     publish: {
       path: '/pub',
       offerProtocol: false,
-      // The frame that a node would make of it, so that both write the same bytes to the same sockets.
-      wrap({ data, number, topic }) {
-        const frame = { type: 'msg', topic, data, offset: number + 1 } as const;
-        return data.format === 'json' ? encodeJsonServer(frame) : encodeMsgpackServer(frame);
-      },
+      wrap: nodeFrame,
     },
   },
   nodeSubject('node-live', 'floor.live'),
   nodeSubject('node-durable', durableTopic),
 ];
+
+/** The frame that a node would make of a message, so that a server that fans out what it is given writes the same bytes to the same sockets. */
+export function nodeFrame({ data, number, topic }: OutgoingMessage): Encoded {
+  const frame = { type: 'msg', topic, data, offset: number + 1 } as const;
+  return data.format === 'json' ? encodeJsonServer(frame) : encodeMsgpackServer(frame);
+}
 
 /** Out of the box but for the frame rate of the one publisher. */
 function nodeSubject(name: SubjectName, topic: string): Subject {

@@ -25,6 +25,7 @@ const chartSpecs: readonly ChartSpec[] = [
   { title: 'Latency', figures: ['p50Ms', 'p99Ms'], only: 'bars' },
   { title: 'Time', figures: ['seconds', 'idealSeconds'] },
   { title: 'Memory a session', figures: ['rssBytesPerSession', 'heapBytesPerSession'] },
+  { title: 'Memory a socket', figures: ['rssBytesPerSocket'] },
   { title: 'Memory a hosted topic', figures: ['rssBytesPerTopic'], log: true },
   { title: 'Handshakes', figures: ['handshakesPerSec'] },
   { title: 'CPU a handshake', figures: ['cpuUsPerHandshake', 'redisCpuUsPerConnect'] },

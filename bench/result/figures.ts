@@ -33,6 +33,7 @@ export const figures = {
   seconds: { title: 'time', unit: 's', digits: 2, better: 'less' },
   idealSeconds: { title: 'at the full rate', unit: 's', digits: 2 },
   rssBytesPerSession: { title: 'memory a session', unit: 'B', digits: 0, better: 'less' },
+  rssBytesPerSocket: { title: 'memory a socket', unit: 'B', digits: 0, better: 'less' },
   heapBytesPerSession: { title: 'heap a session', unit: 'B', digits: 0, better: 'less' },
   rssBytesPerTopic: { title: 'memory a hosted topic', unit: 'B', digits: 0, better: 'less' },
   serverRssMb: { title: 'server memory', unit: 'MB', digits: 0, better: 'less' },

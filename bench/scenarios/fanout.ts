@@ -42,8 +42,8 @@ export type FanoutValues = OptionValues<typeof options>;
 const triesPerRound = 4;
 
 /** One run of one server. */
-export interface FanoutRun {
-  readonly subject: Subject['name'];
+export interface FanoutRun<Name extends string = Subject['name']> {
+  readonly subject: Name;
   readonly figures: Figures;
   /** `Latencies.text()` */
   readonly latencies: string;
@@ -76,7 +76,11 @@ export const fanout = defineScenario({
     const left = rounds.length - quiet.length;
     const runs = rounds.flat();
     return {
-      rows: summarise(quiet, { sockets: values.sockets, rate: values.rate, codec: values.codec }),
+      rows: summarise(
+        quiet,
+        { sockets: values.sockets, rate: values.rate, codec: values.codec },
+        subjectNames,
+      ),
       faults: runs.flatMap((run) => run.faults),
       doubts: [
         ...runs.flatMap((run) => run.doubt ?? []),
@@ -145,15 +149,16 @@ function isQuiet(round: readonly FanoutRun[], messagesPerReadMax: number): boole
 }
 
 /**
- * A row for each server: medians over its runs, those in doubt left out. The ratio to the bare server is taken within a round, so that a slow round
+ * A row for each server, in the order of `names`: medians over its runs, those in doubt left out. The ratio to the bare server is taken within a round, so that a slow round
  * does not count against one of them.
  */
-export function summarise(
-  rounds: readonly (readonly FanoutRun[])[],
+export function summarise<Name extends string>(
+  rounds: readonly (readonly FanoutRun<Name>[])[],
   labels: ResultRow['labels'],
+  names: readonly Name[],
 ): ResultRow[] {
   const sound = rounds.map((round) => round.filter((run) => run.doubt === undefined));
-  return subjectNames.flatMap((subject) => {
+  return names.flatMap((subject) => {
     const runs = sound.flat().filter((run) => run.subject === subject);
     if (runs.length === 0) return [];
     const ratios = sound.flatMap((round) => {
@@ -175,7 +180,7 @@ function curveOf(latencies: Latencies): Pick<ResultRow, 'latency'> {
   return latencies.count === 0 ? {} : { latency: latencies.curve() };
 }
 
-function costIn(round: readonly FanoutRun[], subject: Subject['name']): number | undefined {
+function costIn(round: readonly FanoutRun<string>[], subject: string): number | undefined {
   return round.find((run) => run.subject === subject)?.figures.cpuUsPerDelivery;
 }
 
@@ -198,7 +203,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** For people who wait. */
-export function runLine({ figures, subject }: FanoutRun): string {
+export function runLine({ figures, subject }: FanoutRun<string>): string {
   const percent = (share = 0): string => `${(share * 100).toFixed(0)} %`;
   return [
     `${subject}: ${figures.deliveries ?? 0} deliveries`,

@@ -40,7 +40,7 @@ export const grow = defineScenario({
     const chosen = subjects.filter(({ name }) => name === 'bare' || values.subjects.includes(name));
     for (const sockets of values.sizes) {
       const runs = await fanoutAt(context, sockets, chosen, values);
-      rows.push(...summarise(runs, { sockets, rate: rateAt(sockets, values.deliveries) }));
+      rows.push(...summarise(runs, { sockets, rate: rateAt(sockets, values.deliveries) }, subjectNames));
       faults.push(...runs.flat().flatMap((run) => run.faults.map((fault) => `${sockets} sockets: ${fault}`)));
       doubts.push(
         ...runs

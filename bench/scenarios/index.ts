@@ -1,3 +1,4 @@
+import { compare } from './compare.js';
 import { connect } from './connect.js';
 import { direct } from './direct.js';
 import { durablePublish } from './durable-publish.js';
@@ -15,6 +16,7 @@ import { topics } from './topics.js';
 /** Every scenario, in the order in which they are listed. */
 export const scenarios: readonly Scenario[] = [
   fanout,
+  compare,
   mixed,
   topics,
   idle,

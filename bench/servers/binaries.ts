@@ -1,9 +1,9 @@
-import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
+import { execFileSync, spawnSync, type ExecFileSyncOptions } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-/** A program on this machine that tests start. */
+/** A program on this machine that tests and scenarios start. */
 export interface ServerBinary {
   readonly path: string;
   /** As it names itself: `7.0.15`, `2.11.10`, `156.0.8078.114`. */
@@ -14,9 +14,14 @@ interface Program {
   readonly name: string;
   /** What Debian and Ubuntu call the package. */
   readonly debianPackage: string;
+  /** What makes it say its version; `--version` unless given. */
+  readonly versionArgs?: readonly string[];
   readonly versionIn: RegExp;
   readonly otherwise: string;
 }
+
+/** What is needed to find it. */
+type SoughtProgram = Omit<Program, 'debianPackage' | 'otherwise'>;
 
 const redis: Program = {
   name: 'redis-server',
@@ -38,6 +43,25 @@ const chromium: Program = {
   versionIn: /\b(\d+\.\d+\.\d+\.\d+)\b/,
   otherwise: 'https://www.chromium.org/getting-involved/download-chromium/',
 };
+
+const nginx: SoughtProgram = {
+  name: 'nginx',
+  versionArgs: ['-v'],
+  versionIn: /nginx\/(\d+\.\d+\.\d+)/,
+};
+
+const centrifugo: SoughtProgram = {
+  name: 'centrifugo',
+  versionArgs: ['version'],
+  versionIn: /\bv?(\d+\.\d+\.\d+)/,
+};
+
+/** The newest of each that is here; nothing is installed. */
+export const installed = {
+  nats: (): ServerBinary | undefined => find(nats).at(-1),
+  nginx: (): ServerBinary | undefined => find(nginx).at(-1),
+  centrifugo: (): ServerBinary | undefined => find(centrifugo).at(-1),
+} as const;
 
 /** The browser of the browser tests; installs Debian's package when there is none and that is possible. */
 export function chromiumBrowser(): ServerBinary {
@@ -67,7 +91,7 @@ export function natsServer(version?: string): ServerBinary {
   throw new Error(`no nats-server ${version} here (only ${have}); get one with ${nats.otherwise}`);
 }
 
-function find(program: Program): ServerBinary[] {
+function find(program: SoughtProgram): ServerBinary[] {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   // Servers live in sbin, which is not in everybody's PATH; what Go builds is in neither.
   const all = new Set([
@@ -95,13 +119,14 @@ function isRunnable(path: string): boolean {
   }
 }
 
-function versionOf(path: string, program: Program): string | undefined {
-  const text = execFileSync(path, ['--version'], {
+function versionOf(path: string, program: SoughtProgram): string | undefined {
+  const { error, stderr, stdout } = spawnSync(path, program.versionArgs ?? ['--version'], {
     encoding: 'utf8',
     timeout: 10_000,
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return program.versionIn.exec(text)?.[1];
+  if (error !== undefined) throw error;
+  return program.versionIn.exec(`${stdout}${stderr}`)?.[1];
 }
 
 function install(program: Program): ServerBinary {

@@ -9,6 +9,7 @@ import {
   expectedDeliveries,
   type DeliveryRun,
 } from '../../bench/scenarios/delivery.js';
+import { subjectNames } from '../../bench/floor/subjects.js';
 import { summarise, type FanoutRun } from '../../bench/scenarios/fanout.js';
 import { scenarios } from '../../bench/scenarios/index.js';
 import { choices, flagOf, whole, wholes } from '../../bench/scenarios/options.js';
@@ -88,16 +89,20 @@ describe('the rows of fanout', () => {
   ];
 
   it('compares within a round, so that a slow round does not count against one server', () => {
-    const [, row] = summarise([[bare, node], slow, [bare, node]], { sockets: 10 });
+    const [, row] = summarise([[bare, node], slow, [bare, node]], { sockets: 10 }, subjectNames);
     expect(row?.labels).toEqual({ subject: 'node-live', sockets: 10 });
     expect(row?.figures).toEqual({ cpuUsPerDelivery: 3, maxMs: 5, ratioToBare: 1.5 });
   });
 
   it('leaves out what is in doubt, and a server of which nothing else is left', () => {
     const doubted = { ...node, doubt: 'busy', figures: { cpuUsPerDelivery: 300 } };
-    expect(summarise([[bare, doubted]], {}).map((row) => row.labels['subject'])).toEqual(['bare']);
-    expect(summarise([[bare, doubted], slow], {})[1]?.figures.cpuUsPerDelivery).toBe(15);
-    expect(summarise([[{ ...bare, doubt: 'busy' }, node]], {})[0]?.figures.ratioToBare).toBeUndefined();
+    expect(summarise([[bare, doubted]], {}, subjectNames).map((row) => row.labels['subject'])).toEqual([
+      'bare',
+    ]);
+    expect(summarise([[bare, doubted], slow], {}, subjectNames)[1]?.figures.cpuUsPerDelivery).toBe(15);
+    expect(
+      summarise([[{ ...bare, doubt: 'busy' }, node]], {}, subjectNames)[0]?.figures.ratioToBare,
+    ).toBeUndefined();
   });
 });
 
