@@ -33,6 +33,8 @@ const options = {
 
 type Values = OptionValues<typeof options>;
 interface PeerRun extends FanoutRun<PeerName> {
+  /** What was off, in words, with a peer that may lose messages. */
+  readonly missed: readonly string[];
   /** Why its connects a second are left out. */
   readonly connectDoubt?: string;
 }
@@ -61,6 +63,7 @@ export const compare = defineScenario({
       chosen.map(({ peer }) => peer),
       values,
     );
+    const missed = outcome.rounds.flat().flatMap((run) => run.missed);
     const rows = summarise(outcome.rounds, { sockets: values.sockets, rate: values.rate }, peerNames);
     return {
       rows: rows.map(({ labels: { subject = '', ...labels }, ...row }) => ({
@@ -73,7 +76,10 @@ export const compare = defineScenario({
         ...new Set(outcome.rounds.flat().flatMap((run) => run.connectDoubt ?? [])),
         ...outcome.failures,
       ],
-      settings: skipped.length === 0 ? {} : { skipped: skipped.join('; ') },
+      settings: {
+        ...(skipped.length === 0 ? {} : { skipped: skipped.join('; ') }),
+        ...(missed.length === 0 ? {} : { missed: missed.join('; ') }),
+      },
     };
   },
 });
@@ -92,6 +98,7 @@ async function measureRounds(
       try {
         const run = await context.scope((inner) => measurePeer(inner, peer, values));
         context.progress.say(`round ${round}: ${runLine(run)}`);
+        for (const line of run.missed) context.progress.say(line);
         runs.push(run);
       } catch (error) {
         // One that cannot be measured is no reason to measure no other, unless it is the product itself or what it is measured against.
@@ -129,13 +136,15 @@ async function measurePeer(context: ScenarioContext, peer: Peer, values: Values)
     expected: (sent) => sent * sockets,
     signal: context.signal,
   });
-  if (run.deliveries === 0) throw new Error(`nothing arrived: ${deliveryFaults('', run).join('; ')}`);
+  const off = deliveryFaults(peer.name, run);
+  if (run.deliveries === 0) throw new Error(`nothing arrived; ${off.join('; ')}`);
   const doubt = clientDoubt(peer.name, run.clientShareMax);
   return {
     subject: peer.name,
     figures: { ...deliveryFigures(run), ...lossFigures(run), ...connects.figures, rssBytesPerSocket },
     latencies: run.clients.latencies.text(),
-    faults: peer.exact ? deliveryFaults(peer.name, run) : [],
+    faults: peer.exact ? off : [],
+    missed: peer.exact ? [] : off,
     ...(doubt === undefined ? {} : { doubt }),
     ...(isClientBound
       ? {
@@ -191,7 +200,13 @@ function startFleet(context: ScenarioContext, server: RunningPeer, values: Value
 }
 
 /** Of the measured time: what was due and did not come. Since the start: what came twice or after a later one. */
-export function lossFigures({ clients, deliveries, due }: DeliveryRun): Figures {
+export function lossFigures({
+  clients,
+  deliveries,
+  due,
+}: Pick<DeliveryRun, 'deliveries' | 'due'> & {
+  readonly clients: Pick<DeliveryRun['clients'], 'state'>;
+}): Figures {
   const { disorder, doubled } = clients.state;
   return { lost: Math.max(0, due - deliveries), doubled, disorder };
 }

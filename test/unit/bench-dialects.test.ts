@@ -4,7 +4,7 @@ import { centrifugoDialect } from '../../bench/fleet/dialects/centrifugo.js';
 import type { DialectName } from '../../bench/fleet/dialects/dialect.js';
 import { natsDialect } from '../../bench/fleet/dialects/nats.js';
 import { PeerInbox } from '../../bench/fleet/dialects/peer-inbox.js';
-import type { Link } from '../../bench/fleet/link.js';
+import { Link, type LinkOwner } from '../../bench/fleet/link.js';
 import { nowUs, payloadText } from '../../bench/fleet/marker.js';
 import { HttpAnswers } from '../../bench/publish/http-publisher.js';
 
@@ -186,6 +186,27 @@ it('finds several lines of Centrifugo in one frame', () => {
   });
   expect(found).toEqual(['1}}}', '22}}}']);
   expect(pings).toBe(1);
+});
+
+it('hands on a message that is split over frames', () => {
+  const parts: string[] = [];
+  const owner: LinkOwner = {
+    buffer: Buffer.alloc(0),
+    upgrade: () => '',
+    upgraded: () => undefined,
+    frame: (_, bytes, start, end) => void parts.push(bytes.toString('latin1', start, end)),
+    read: () => undefined,
+    ended: () => undefined,
+  };
+  const link = new Link(owner, 0);
+  for (const [opcode, text] of [
+    [2, 'begins'],
+    [0, 'goes on'],
+    [10, 'a pong'],
+  ] as const) {
+    link.onFrame(opcode, Buffer.from(text), 0, text.length);
+  }
+  expect(parts).toEqual(['begins', 'goes on']);
 });
 
 it('refuses a peer with several topics', () => {

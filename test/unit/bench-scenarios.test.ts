@@ -12,6 +12,7 @@ import {
 import { subjectNames } from '../../bench/floor/subjects.js';
 import { summarise, type FanoutRun } from '../../bench/scenarios/fanout.js';
 import { scenarios } from '../../bench/scenarios/index.js';
+import { lossFigures } from '../../bench/scenarios/compare.js';
 import { choices, flagOf, whole, wholes } from '../../bench/scenarios/options.js';
 import { createProgress } from '../../bench/scenarios/progress.js';
 
@@ -72,6 +73,17 @@ describe('the verdict on a run', () => {
   it('doubts a run whose client was busy', () => {
     expect(clientDoubt('x', 0.8)).toBeUndefined();
     expect(clientDoubt('x', 0.81)).toContain('81 % of a core');
+  });
+});
+
+describe('what a peer has lost', () => {
+  const runWith = (deliveries: number, state: Partial<FleetMeasure['state']>) =>
+    lossFigures({ deliveries, due: 100, clients: { state: { ...sumStates([]), ...state } } });
+
+  it('is what was due and did not come, and never less than nothing', () => {
+    expect(runWith(100, {})).toEqual({ lost: 0, doubled: 0, disorder: 0 });
+    expect(runWith(93, { lost: 5, disorder: 1 })).toEqual({ lost: 7, doubled: 0, disorder: 1 });
+    expect(runWith(102, { doubled: 2 })).toEqual({ lost: 0, doubled: 2, disorder: 0 });
   });
 });
 
