@@ -102,7 +102,7 @@ export function medianCurve(curves: readonly LatencyCurve[]): LatencyCurve {
 const notOfTheRow: ReadonlySet<string> = new Set([
   ...['rounds', 'seconds', 'warmUp', 'settle', 'idle', 'quiet', 'patience'],
   ...['sizes', 'subjects', 'batches', 'replicas', 'queued'],
-  ...['peers', 'skipped', 'missed'],
+  ...['peers', 'skipped', 'missed', 'handshakesAtLeast'],
   ...['jetStreamRequestsDuring', 'jetStreamRequestsQuiet', 'sessionsCut'],
 ]);
 
