@@ -22,12 +22,12 @@ export const costs = {
   /** Both ends of a connection in the kernel: sockets, files, inodes, epoll items. */
   kernelPerSocket: 8_600,
   /** A session with two topics in its node, and the garbage that V8 has not collected yet. */
-  nodePerSocket: 3_600,
+  nodePerSocket: 3_000,
   clientPerSocket: 60,
   /** A user who is online, at its master; a replica holds it again. */
   redisPerSocket: 400,
   /** A node and a process of sockets that hold nothing. */
-  perNode: 50e6,
+  perNode: 60e6,
   perHerd: 2e6,
   /** NATS, Redis and the bench itself. */
   servers: 300e6,
