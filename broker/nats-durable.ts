@@ -12,7 +12,7 @@ import { JetStreamError, type NatsLink } from './nats-link.js';
 import type { NatsReader } from './nats-reader.js';
 import { exactTopicOf, type NatsStream, type StreamMark, type StreamState } from './nats-stream.js';
 import type { Subjects } from './nats-subjects.js';
-import { TopicSubscription, type SubscriptionOwner } from './nats-subscription.js';
+import type { SubscriptionOwner, TopicSubscription } from './nats-subscription.js';
 
 export interface NatsDurableParts {
   readonly link: NatsLink;
@@ -84,7 +84,7 @@ export class NatsDurable implements SubscriptionOwner {
     const subscription =
       topic === undefined
         ? undefined
-        : new TopicSubscription(this.#parts.link.nc, this.#parts.subjects.out(topic), key, this);
+        : this.#parts.link.subscribeTopic(this.#parts.subjects.out(topic), key, this);
     const interest = { key, filters, exact: topic !== undefined, subscription, delivered: 0 };
     this.#interests.set(key, interest);
     try {

@@ -10,6 +10,7 @@ import {
   type Subscription,
 } from 'nats';
 import { unavailable } from './errors.js';
+import { TopicSubscription, type SubscriptionOwner } from './nats-subscription.js';
 
 export interface NatsSettings {
   /** `nats://host:port`, with `user:password@` or `token@` before the host if wanted, which then goes for all. */
@@ -97,6 +98,11 @@ export class NatsLink {
         }
       },
     });
+  }
+
+  /** The same for one of very many; `owner` tells them apart by `key`. */
+  subscribeTopic(subject: string, key: string, owner: SubscriptionOwner): TopicSubscription {
+    return new TopicSubscription(this.nc, subject, key, owner);
   }
 
   /**

@@ -2,14 +2,14 @@ import type { Msg } from 'nats';
 import { contains, isPattern, matches } from '../protocol/topic.js';
 import type { NatsLink } from './nats-link.js';
 import type { Subjects } from './nats-subjects.js';
-import { TopicSubscription, type SubscriptionOwner } from './nats-subscription.js';
+import type { SubscriptionOwner, TopicSubscription } from './nats-subscription.js';
 
 /**
  * Subscriptions to live topics. Two that match the same message would get it twice, so only maximal ones are held: what a pattern
  * covers rides along with it. Of patterns that only meet (`a.*.c`, `a.b.*`) the one that was held first hands on what both bring.
  */
 export class NatsLive implements SubscriptionOwner {
-  readonly #link: Pick<NatsLink, 'nc'>;
+  readonly #link: Pick<NatsLink, 'subscribeTopic'>;
   readonly #subjects: Subjects;
   readonly #handOn: (topic: string, message: Msg) => void;
   readonly onFault: (error: unknown) => void;
@@ -20,7 +20,7 @@ export class NatsLive implements SubscriptionOwner {
   readonly #patterns = new Set<string>();
 
   constructor(
-    link: Pick<NatsLink, 'nc'>,
+    link: Pick<NatsLink, 'subscribeTopic'>,
     subjects: Subjects,
     handOn: (topic: string, message: Msg) => void,
     onFault: (error: unknown) => void,
@@ -80,7 +80,7 @@ export class NatsLive implements SubscriptionOwner {
 
   #subscribe(filter: string): void {
     const subject = this.#subjects.live(filter);
-    this.#held.set(filter, new TopicSubscription(this.#link.nc, subject, filter, this));
+    this.#held.set(filter, this.#link.subscribeTopic(subject, filter, this));
     if (isPattern(filter)) this.#patterns.add(filter);
   }
 

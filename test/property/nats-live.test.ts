@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import type { Msg, Subscription } from 'nats';
+import type { Msg } from 'nats';
 import { expect, it } from 'vitest';
 import type { NatsLink } from '../../broker/nats-link.js';
 import { NatsLive } from '../../broker/nats-live.js';
 import { createSubjects } from '../../broker/nats-subjects.js';
+import type { SubscriptionOwner, TopicSubscription } from '../../broker/nats-subscription.js';
 import { contains, matches } from '../../protocol/topic.js';
 
 /** Few tokens, so that filters and topics meet often. */
@@ -19,11 +20,11 @@ class FakeServer {
   readonly held = new Map<string, (message: Msg) => void>();
   most = 0;
 
-  subscribe(subject: string, onMessage: (message: Msg) => void): Subscription {
+  subscribeTopic(subject: string, key: string, owner: SubscriptionOwner): TopicSubscription {
     const filter = subject.slice('tc.live.'.length);
     expect(this.held.has(filter)).toBe(false);
-    this.held.set(filter, onMessage);
-    return { unsubscribe: () => this.held.delete(filter) } as unknown as Subscription;
+    this.held.set(filter, (message) => owner.onMessage(key, message));
+    return { unsubscribe: () => this.held.delete(filter) } as unknown as TopicSubscription;
   }
 
   publish(topic: string): void {
