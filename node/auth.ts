@@ -107,8 +107,7 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
 export function tokenIdOf(token: string): string {
   const end = token.lastIndexOf('.');
   const signed = end < 0 ? token : token.slice(0, end);
-  // A part of the bytes, since a part of the text would hold on to the whole.
-  return createHash('sha256').update(signed).digest().subarray(0, 16).toString('base64url');
+  return ownText(createHash('sha256').update(signed).digest('base64url').slice(0, 22));
 }
 
 function tokenPrincipal(payload: JWTPayload, tokenId: string, grants: GrantsCache): Principal | undefined {

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { endWithThisProcess } from '../child-process.js';
 
 export interface RunningNode {
   readonly url: string;
@@ -17,19 +18,6 @@ const startMsMax = 30_000;
 const stopMsMax = 10_000;
 /** What is kept of the node's standard error, for the case that it dies. */
 const stderrCharsMax = 8_192;
-
-/** Those that run. Should this process end without having stopped them, they go too; one listener for all, as there may be fifty. */
-const running = new Set<ChildProcess>();
-let isWatchingExit = false;
-
-function endWithThisProcess(child: ChildProcess): void {
-  running.add(child);
-  if (isWatchingExit) return;
-  isWatchingExit = true;
-  process.once('exit', () => {
-    for (const one of running) one.kill('SIGKILL');
-  });
-}
 
 /**
  * Starts `node <entry> serve` with these variables on top of the environment, and waits until it listens.
@@ -54,7 +42,6 @@ export async function startNode(
     child.once('close', (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`));
   });
   endWithThisProcess(child);
-  void ended.then(() => running.delete(child));
   const died = ended.then((how): never => {
     throw new Error(`the node ${how}${stderr === '' ? '' : `; it wrote:\n${stderr.trimEnd()}`}`);
   });

@@ -1,7 +1,8 @@
-import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { builtFile } from '../built.js';
+import { endWithThisProcess } from '../child-process.js';
 import type { HerdCommand, HerdLine, HerdSettings, HerdState } from './commands.js';
 
 type WithoutId<T> = T extends { readonly id: number } ? Omit<T, 'id'> : never;
@@ -32,19 +33,6 @@ const shipped: HerdProgram = {
 
 const stopMsMax = 5_000;
 
-/** Those that run. Should this process end without having stopped them, they go too; one listener for all, as there may be fifty. */
-const running = new Set<ChildProcess>();
-let isWatchingExit = false;
-
-function endWithThisProcess(child: ChildProcess): void {
-  running.add(child);
-  if (isWatchingExit) return;
-  isWatchingExit = true;
-  process.once('exit', () => {
-    for (const one of running) one.kill('SIGKILL');
-  });
-}
-
 /** Starts it and waits until it takes commands; no socket is open then. @throws Error when it cannot be started */
 export async function startHerd(
   settings: HerdSettings,
@@ -68,7 +56,6 @@ export async function startHerd(
   const ended = new Promise<void>((resolve) => {
     child.once('error', (error) => fail(error));
     child.once('close', (code, signal) => {
-      running.delete(child);
       fail(new Error(`a process of client sockets ended with ${signal ?? `exit code ${code}`}`));
       resolve();
     });

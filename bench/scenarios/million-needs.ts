@@ -59,10 +59,10 @@ export function shortfall(wanted: Wanted, limits: Limits): string | undefined {
   if (perNode > holds) {
     return `a process may hold ${limits.descriptors} descriptors: --per-node ${holds} at most`;
   }
-  const nodes = nodesFor(wanted);
-  // A process of sockets has two source addresses, and its sockets are spread over all nodes: a port serves for each node again.
-  if (perNode > limits.ports * 2 * nodes) {
-    return `an address has ${limits.ports} ports for outgoing connections: --per-node ${limits.ports * 2 * nodes} at most`;
+  // A process of sockets has two source addresses, and all its sockets go to one node.
+  const ports = limits.ports * 2;
+  if (perNode > ports) {
+    return `an address has ${limits.ports} ports for outgoing connections: --per-node ${ports} at most`;
   }
   const needed = bytesFor(wanted);
   if (needed <= limits.availableBytes) return undefined;

@@ -27,8 +27,11 @@ describe('what so many sockets need', () => {
 
   it('knows descriptors and ports', () => {
     expect(shortfall({ ...wanted, perNode: 19_701 }, limits)).toContain('--per-node 19700 at most');
-    expect(shortfall({ ...wanted, sockets: 1000 }, { ...limits, ports: 100 })).toContain('--per-node 200 at');
-    expect(shortfall(wanted, { ...limits, ports: 200 })).toBeUndefined();
+    // However many nodes there are: the sockets of a process all go to one of them.
+    for (const sockets of [1000, 1_000_000]) {
+      expect(shortfall({ ...wanted, sockets }, { ...limits, ports: 100 })).toContain('--per-node 200 at');
+    }
+    expect(shortfall(wanted, { ...limits, ports: 9750 })).toBeUndefined();
   });
 });
 
