@@ -1,3 +1,5 @@
+import type { Msg } from 'nats';
+import { readHeaders } from './nats-body.js';
 import type { NatsStream } from './nats-stream.js';
 
 /** Where a message stands in its stream and in what a consumer delivers. */
@@ -42,4 +44,26 @@ export function deliveredPlace(reply: string | undefined): DeliveredPlace | unde
   const [seq, delivery, , pending] = tokens.slice(first).map(Number);
   if (seq === undefined || delivery === undefined || pending === undefined) return undefined;
   return { seq, delivery, pending };
+}
+
+/** What a consumer says of itself while it has nothing to deliver. */
+export interface ConsumerStatus {
+  /** How many it has delivered before this; undefined when it does not say. */
+  readonly delivered: number | undefined;
+  /** Where to answer so that it goes on, if it waits for that. */
+  readonly stalled: string | undefined;
+}
+
+const statusControl = 100;
+
+/** Reads a heartbeat, or a question of flow control; undefined for anything else. */
+export function consumerStatus(message: Msg): ConsumerStatus | undefined {
+  const headers = readHeaders(message);
+  if (!headers.ok || headers.value?.code !== statusControl) return undefined;
+  const delivered = headers.value.get('Nats-Last-Consumer');
+  const stalled = headers.value.get('Nats-Consumer-Stalled');
+  return {
+    delivered: delivered === '' ? undefined : Number(delivered),
+    stalled: stalled === '' ? undefined : stalled,
+  };
 }

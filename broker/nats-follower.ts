@@ -1,7 +1,6 @@
 import { createInbox, type Msg, type Subscription } from 'nats';
 import { unavailable } from './errors.js';
-import { readHeaders } from './nats-body.js';
-import { consumerRequest, deliveredPlace } from './nats-consumer.js';
+import { consumerRequest, consumerStatus, deliveredPlace } from './nats-consumer.js';
 import type { NatsLink } from './nats-link.js';
 import type { NatsStream } from './nats-stream.js';
 import type { Subjects } from './nats-subjects.js';
@@ -21,7 +20,6 @@ const silenceMsMax = 3000;
 const retryMs = 500;
 /** A request that a cluster without a leader has dropped is better asked again soon. */
 const createMsMax = 2000;
-const statusControl = 100;
 
 /**
  * One push consumer that reads a stream in order, and is replaced from where it was whenever something is missing or it falls silent. Made by hand: the
@@ -121,13 +119,12 @@ export class NatsFollower {
 
   /** A heartbeat, which tells how many were delivered; or a question whether this side keeps up, which wants an answer. */
   #onStatus(message: Msg): void {
-    const headers = readHeaders(message);
-    if (!headers.ok || headers.value?.code !== statusControl) return;
-    const stalled = headers.value.get('Nats-Consumer-Stalled');
+    const status = consumerStatus(message);
+    if (status === undefined) return;
+    const { delivered, stalled } = status;
     if (message.reply !== undefined && message.reply !== '') message.respond();
-    else if (stalled !== '') this.#parts.link.nc.publish(stalled);
-    const delivered = headers.value.get('Nats-Last-Consumer');
-    if (delivered !== '' && Number(delivered) !== this.#deliveries) this.#replace('has left out its last');
+    else if (stalled !== undefined) this.#parts.link.nc.publish(stalled);
+    if (delivered !== undefined && delivered !== this.#deliveries) this.#replace('has left out its last');
   }
 
   #replace(why: string): void {

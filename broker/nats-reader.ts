@@ -3,7 +3,7 @@ import { matches } from '../protocol/topic.js';
 import { historyPageBytesMax, historyPageMessagesMax, type StoredMessage } from './bus.js';
 import { unavailable } from './errors.js';
 import { decodeBody } from './nats-body.js';
-import { consumerRequest, deliveredPlace, type DeliveredPlace } from './nats-consumer.js';
+import { consumerRequest, consumerStatus, deliveredPlace, type DeliveredPlace } from './nats-consumer.js';
 import type { NatsLink } from './nats-link.js';
 import type { NatsStream, StreamState } from './nats-stream.js';
 import type { Subjects } from './nats-subjects.js';
@@ -23,14 +23,17 @@ export interface StreamScan {
   readonly lastRead: number;
 }
 
-/** No message for this long: the consumer is lost. */
+/** No message and no heartbeat for this long: the consumer is lost. */
 const stallMsMax = 5000;
+/** A consumer that has nothing to deliver says so after this long. The server allows 100 ms and more. */
+const heartbeatMs = 200;
 /** Cold reads at once: a hundred were seen to raise the latency of publishing from 3 to 684 ms. */
 const readsMax = 4;
 
 /**
  * Reads history through short-lived push consumers: no acknowledgement, in memory, one copy. A hundred messages take 2–4 ms.
- * A consumer may sit on a copy that lags behind the leader, so that nothing is pending there proves nothing.
+ * A consumer may sit on a copy that lags behind the leader, so that nothing is pending there proves nothing. Messages may also be dropped after the consumer
+ * has counted them and before it delivers them; it then falls silent but for its heartbeats, and the read ends with what there was.
  */
 export class NatsReader {
   readonly #link: NatsLink;
@@ -139,9 +142,16 @@ export class NatsReader {
         const fail = (error: unknown): void =>
           end(() => reject(unavailable('a read of the stream failed', error)));
         let received = 0;
+        const onStatus = (message: Msg): void => {
+          const delivered = consumerStatus(message)?.delivered;
+          if (delivered === undefined) return;
+          // It comes behind all that was delivered before, on the same way.
+          if (delivered === received) end(() => resolve(false));
+          else fail(new Error('something was lost at the end'));
+        };
         const receive = (message: Msg): void => {
           const place = deliveredPlace(message.reply);
-          if (place === undefined) return;
+          if (place === undefined) return onStatus(message);
           if (place.delivery !== ++received) return fail(new Error('something was lost on the way'));
           stall.refresh();
           const enough = onMessage(message, place);
@@ -152,7 +162,7 @@ export class NatsReader {
         this.#link
           .api<{ num_pending: number }>(
             `CONSUMER.CREATE.${stream.name}`,
-            consumerRequest(stream, inbox, after, config),
+            consumerRequest(stream, inbox, after, { ...config, idle_heartbeat: heartbeatMs * 1e6 }),
           )
           .then(({ num_pending }) => {
             if (num_pending === 0 && received === 0) end(() => resolve(false));
