@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { NatsError, type Msg } from 'nats';
+import { NatsError, type KV, type Msg } from 'nats';
 import type { Position } from '../protocol/position.js';
 import { namespaceOf } from '../protocol/topic.js';
 import type {
@@ -17,6 +17,7 @@ import { decodeBody, encodeBody, encodeHeaders } from './nats-body.js';
 import { openBucket } from './nats-bucket.js';
 import { auditGraceMs, NatsDurable } from './nats-durable.js';
 import { NatsEpochs } from './nats-epochs.js';
+import { NatsLimits } from './nats-limits.js';
 import type { NatsLink } from './nats-link.js';
 import { NatsLive } from './nats-live.js';
 import { NatsPublisher, StillStoring, UnknownOutcome, type PublishAck } from './nats-publisher.js';
@@ -191,17 +192,18 @@ class NatsBus implements TopicBus {
   async #openStreams(handler: BusHandler): Promise<void> {
     const { namespaces, prefix, replicas } = this.#options;
     const bucket = await openBucket(this.#link, createSubjects(prefix).epochsBucket, replicas);
-    const epochs = new NatsEpochs(bucket);
     for (const namespace of namespaces.durable) {
-      this.#durable.set(namespace, await this.#openDurable(namespace, epochs, handler));
+      this.#durable.set(namespace, await this.#openDurable(namespace, bucket, handler));
     }
   }
 
-  async #openDurable(namespace: string, epochs: NatsEpochs, handler: BusHandler): Promise<NatsDurable> {
+  async #openDurable(namespace: string, bucket: KV, handler: BusHandler): Promise<NatsDurable> {
     const { namespaces, onFault, replicas } = this.#options;
     const subjects = this.#subjects;
     const link = this.#link;
-    const stream = new NatsStream(link, subjects, namespace, namespaces.of(namespace));
+    const epochs = new NatsEpochs(bucket);
+    const limits = new NatsLimits(bucket, namespace);
+    const stream = new NatsStream(link, subjects, namespace, namespaces.of(namespace), limits);
     await stream.ensure(replicas);
     const claim = await epochs.claim(stream);
     const reader = new NatsReader(link, subjects);

@@ -1,6 +1,5 @@
-import { NatsError, type KV } from 'nats';
-import { JetStreamError, type NatsLink } from './nats-link.js';
-import { isTooFewServers } from './nats-stream.js';
+import { NatsError, type KV, type KvEntry } from 'nats';
+import { isTooFewServers, JetStreamError, type NatsLink } from './nats-link.js';
 
 interface BucketInfo {
   readonly config: Record<string, unknown> & { readonly num_replicas: number };
@@ -43,4 +42,26 @@ async function raise(link: NatsLink, stream: string, replicas: number): Promise<
     // It gets them at a later start, when the servers are there.
     if (!isTooFewServers(error)) throw error;
   }
+}
+
+/** Writes what stands for `value` in JSON over the entry that was read; false when somebody else has written in between. */
+export async function putOver(kv: KV, key: string, value: unknown, before: KvEntry | null): Promise<boolean> {
+  const bytes = new TextEncoder().encode(JSON.stringify(value));
+  try {
+    if (before === null) await kv.create(key, bytes);
+    else await kv.update(key, bytes, before.revision);
+    return true;
+  } catch (error) {
+    if (isWrongRevision(error)) return false;
+    throw error;
+  }
+}
+
+/** Keys of a bucket hold no colon; topics no slash. */
+export function keyOf(namespace: string): string {
+  return namespace.replaceAll(':', '/');
+}
+
+function isWrongRevision(error: unknown): boolean {
+  return error instanceof Error && /wrong last sequence/i.test(error.message);
 }

@@ -4,7 +4,7 @@ import type { Position } from '../protocol/position.js';
 import { historyPageMessagesMax, type BusHandler, type HistoryPage, type OpenedHead } from './bus.js';
 import { BrokerError, unavailable } from './errors.js';
 import { decodeBody, readHeaders } from './nats-body.js';
-import { completenessOf, readPage } from './nats-history.js';
+import { completenessOf, isComplete, readPage } from './nats-history.js';
 import { findBehind, type AuditedInterest } from './nats-audit.js';
 import type { Claim, NatsEpochs } from './nats-epochs.js';
 import { NatsFollowers } from './nats-followers.js';
@@ -170,7 +170,7 @@ export class NatsDurable implements SubscriptionOwner {
   recoverable(filters: readonly string[], offset: number): Promise<boolean> {
     return this.#inOneEpoch(async () => {
       await this.#state();
-      return this.stream.isComplete(filters, offset);
+      return isComplete(this.stream, filters, offset);
     });
   }
 
@@ -205,6 +205,7 @@ export class NatsDurable implements SubscriptionOwner {
     await this.#parts.epochs.note(this.stream.namespace, this.#epoch, mark);
     this.#floor = mark;
     this.#auditedAt = at;
+    await this.stream.limits.settle(state.limit, () => this.#known());
   }
 
   async #claim(): Promise<Claim> {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { KV, KvEntry } from 'nats';
+import { keyOf, putOver } from './nats-bucket.js';
 import type { NatsStream, StreamMark, StreamState } from './nats-stream.js';
 
 /** What is kept beside a stream: the name of its incarnation, and how far it is known to have come. */
@@ -53,7 +54,10 @@ export class NatsEpochs {
       if (fits) return { epoch: known.epoch, state };
       const epoch = mintEpoch();
       const minted = { epoch, seen: stream.markOf(state) };
-      if (await this.#write(stream.namespace, minted, entry)) return { epoch, state };
+      if (await putOver(this.#kv, keyOf(stream.namespace), minted, entry)) {
+        await stream.limits.cut(state.lastSeq);
+        return { epoch, state };
+      }
     }
   }
 
@@ -63,20 +67,7 @@ export class NatsEpochs {
     const known = readRecord(entry);
     if (known === undefined || known.epoch !== epoch || known.seen.seq >= seen.seq) return;
     // Somebody else who writes at the same moment notes as much.
-    await this.#write(namespace, { ...known, seen }, entry);
-  }
-
-  /** False when somebody else has written in between. */
-  async #write(namespace: string, record: EpochRecord, before: KvEntry | null): Promise<boolean> {
-    const value = new TextEncoder().encode(JSON.stringify(record));
-    try {
-      if (before === null) await this.#kv.create(keyOf(namespace), value);
-      else await this.#kv.update(keyOf(namespace), value, before.revision);
-      return true;
-    } catch (error) {
-      if (isWrongRevision(error)) return false;
-      throw error;
-    }
+    await putOver(this.#kv, keyOf(namespace), { ...known, seen }, entry);
   }
 }
 
@@ -98,13 +89,4 @@ function readRecord(entry: KvEntry | null): EpochRecord | undefined {
 
 function mintEpoch(): string {
   return BigInt(`0x${randomBytes(5).toString('hex')}`).toString(36);
-}
-
-/** Keys of a bucket hold no colon; topics no slash. */
-function keyOf(namespace: string): string {
-  return namespace.replaceAll(':', '/');
-}
-
-function isWrongRevision(error: unknown): boolean {
-  return error instanceof Error && /wrong last sequence/i.test(error.message);
 }

@@ -52,14 +52,59 @@ export async function completenessOf(
   after: number,
 ): Promise<Completeness> {
   if (after > state.lastSeq) return { complete: false, completeAfter: Infinity, lostUpTo: -1 };
-  const topic = exactTopicOf(filters);
-  if (topic === undefined) {
-    const complete = await stream.isComplete(filters, after);
+  if (exactTopicOf(filters) === undefined) {
+    const complete = await isComplete(stream, filters, after);
     return { complete, completeAfter: complete ? after : Infinity, lostUpTo: complete ? -1 : after };
   }
-  const [count = 0] = state.subjects.values();
-  // A topic that is not full has dropped nothing by count.
-  const oldest = count < stream.settings.historyMax ? 0 : await stream.oldest(topic);
-  const completeAfter = Math.max(state.firstSeq - 1, oldest);
+  const completeAfter = await nothingDroppedAfter(stream, state);
   return { complete: after >= completeAfter, completeAfter, lostUpTo: completeAfter - 1 };
 }
+
+/** Whether nothing that was stored after `offset` was dropped for the filters, by age or by count. */
+export async function isComplete(
+  stream: NatsStream,
+  filters: readonly string[],
+  offset: number,
+): Promise<boolean> {
+  const states = await Promise.all(filters.map((filter) => stream.state(filter)));
+  for (const state of states) {
+    if (offset < state.firstSeq - 1 || offset > state.lastSeq) return false;
+    if ((await nothingDroppedAfter(stream, state, offset)) > offset) return false;
+  }
+  return true;
+}
+
+/**
+ * The offset after which nothing of the topics that are counted in `state` was dropped. A topic that has dropped messages by count has had as many as the limit
+ * ever since, since what expires first is what was dropped; those messages are from before the end of the limit. So a topic that has fewer, or whose oldest
+ * message is from later, has dropped nothing by it.
+ * @param offset the only one that is of interest: the answer is greater if something was dropped after it
+ */
+async function nothingDroppedAfter(stream: NatsStream, state: StreamState, offset = -1): Promise<number> {
+  const limits = [{ max: state.limit, upTo: Infinity }];
+  // A topic that is full by the present limit is looked at in any case.
+  if ([...state.subjects.values()].some((count) => count < state.limit)) {
+    const past = await stream.limits.read();
+    limits.push(...past.filter(({ upTo }) => upTo >= state.firstSeq && upTo > offset));
+  }
+  const least = Math.min(...limits.map(({ max }) => max));
+  const suspects = [...state.subjects].filter(([, count]) => count >= least);
+  let dropped = state.firstSeq - 1;
+  let isDoubtful = false;
+  for (let i = 0; i < suspects.length && (offset < 0 || dropped <= offset); i += oldestAtOnce) {
+    const some = suspects.slice(i, i + oldestAtOnce);
+    const oldest = await Promise.all(some.map(([subject]) => stream.oldest(subject)));
+    for (const [n, [, count]] of some.entries()) {
+      const seq = oldest[n] ?? 0;
+      if (seq > 0 && limits.some(({ max, upTo }) => count >= max && seq <= upTo)) {
+        dropped = Math.max(dropped, seq);
+      } else {
+        isDoubtful = true;
+      }
+    }
+  }
+  // Those from before the end of the limit may have expired between the two answers; then the stream begins later.
+  return isDoubtful ? Math.max(dropped, (await stream.state()).firstSeq - 1) : dropped;
+}
+
+const oldestAtOnce = 16;

@@ -29,6 +29,9 @@ const requestMsMax = 5000;
 /** The server's number for "insufficient resources". */
 export const insufficientResources = 10023;
 
+/** "replicas > 1 not supported in non-clustered mode", "no suitable peers for placement". */
+const tooFewServers = new Set([insufficientResources, 10074, 10005]);
+
 /** An answer of the JetStream API that is an error. */
 export class JetStreamError extends Error {
   readonly status: number;
@@ -41,6 +44,11 @@ export class JetStreamError extends Error {
     this.status = status;
     this.number = number;
   }
+}
+
+/** Whether more copies were wanted than there are servers for. */
+export function isTooFewServers(error: unknown): boolean {
+  return error instanceof JetStreamError && tooFewServers.has(error.number);
 }
 
 /** One connection to NATS that is kept for ever: the client redials without end, and says when it is gone and back. */

@@ -1,7 +1,8 @@
 import { isPattern } from '../protocol/topic.js';
 import type { NamespaceSettings } from './namespaces.js';
 import { deduplicationMs } from './bus.js';
-import { insufficientResources, JetStreamError, type NatsLink } from './nats-link.js';
+import type { NatsLimits } from './nats-limits.js';
+import { isTooFewServers, JetStreamError, type NatsLink } from './nats-link.js';
 import type { Subjects } from './nats-subjects.js';
 
 /** What the leader of a stream says of it. */
@@ -14,6 +15,8 @@ export interface StreamState {
   readonly lastTime: number;
   readonly messages: number;
   readonly bytes: number;
+  /** How many messages of a topic it keeps; Infinity: all. */
+  readonly limit: number;
   /** Stored messages by subject, for the filter that was asked. */
   readonly subjects: ReadonlyMap<string, number>;
 }
@@ -45,25 +48,31 @@ interface StreamInfo {
 
 const nanosPerMs = 1e6;
 const notFound = 404;
-/** "replicas > 1 not supported in non-clustered mode", "no suitable peers for placement". */
-const tooFewServers = new Set([insufficientResources, 10074, 10005]);
 /** A leader that was just elected may have to apply what it has stored, and looks older than it is until then. */
 const proofs = 4;
 const proofMs = 500;
 /** Further apart, the times at which two servers say that a stream was created are those of two streams. */
 const createdApartMsMax = 10_000;
-const oldestAtOnce = 16;
 
 /** The stream of one durable namespace: made and kept as the settings say, and asked about what it holds. */
 export class NatsStream {
   readonly name: string;
   readonly namespace: string;
   readonly settings: NamespaceSettings;
+  /** Those that were in force before the present one. */
+  readonly limits: NatsLimits;
   readonly #link: NatsLink;
   readonly #subjects: Subjects;
 
-  constructor(link: NatsLink, subjects: Subjects, namespace: string, settings: NamespaceSettings) {
+  constructor(
+    link: NatsLink,
+    subjects: Subjects,
+    namespace: string,
+    settings: NamespaceSettings,
+    limits: NatsLimits,
+  ) {
     this.#link = link;
+    this.limits = limits;
     this.#subjects = subjects;
     this.namespace = namespace;
     this.settings = settings;
@@ -120,9 +129,9 @@ export class NatsStream {
     return Math.max(...found.map((message) => message?.seq ?? 0));
   }
 
-  /** The sequence of the oldest stored message of a topic; 0 when there is none. */
-  async oldest(topic: string): Promise<number> {
-    return (await this.#get({ seq: 1, next_by_subj: this.#subjects.in(topic) }))?.seq ?? 0;
+  /** The sequence of the oldest stored message of a subject, as `StreamState.subjects` names it; 0 when there is none. */
+  async oldest(subject: string): Promise<number> {
+    return (await this.#get({ seq: 1, next_by_subj: subject }))?.seq ?? 0;
   }
 
   /** The sequence of the first stored message of the namespace after `after`; 0 when there is none. */
@@ -132,25 +141,6 @@ export class NatsStream {
       filters.map((filter) => this.#get({ seq: after + 1, next_by_subj: this.#subjects.in(filter) })),
     );
     return found.reduce((first, m) => (m === undefined || (first > 0 && first < m.seq) ? first : m.seq), 0);
-  }
-
-  /**
-   * Whether nothing after `offset` was dropped for the filters: the stream begins no later, or the topics concerned have dropped nothing by count.
-   */
-  async isComplete(filters: readonly string[], offset: number): Promise<boolean> {
-    const states = await Promise.all(filters.map((filter) => this.state(filter)));
-    for (const state of states) {
-      if (offset < state.firstSeq - 1 || offset > state.lastSeq) return false;
-      const full = [...state.subjects].filter(([, count]) => count >= this.settings.historyMax);
-      for (let i = 0; i < full.length; i += oldestAtOnce) {
-        const some = full.slice(i, i + oldestAtOnce);
-        const oldest = await Promise.all(
-          some.map(([subject]) => this.#get({ seq: 1, next_by_subj: subject })),
-        );
-        if (oldest.some((message) => (message?.seq ?? 0) > offset)) return false;
-      }
-    }
-    return true;
   }
 
   /** Asks the leader, never a copy that may lag. */
@@ -178,15 +168,20 @@ export class NatsStream {
     }
   }
 
-  #create(replicas: number): Promise<StreamInfo> {
+  async #create(replicas: number): Promise<StreamInfo> {
+    await this.limits.announce(this.settings.historyMax);
     const config = { ...this.#config(replicas), name: this.name, retention: 'limits', storage: 'file' };
     return this.#link.api<StreamInfo>(`STREAM.CREATE.${this.name}`, config);
   }
 
-  #update(existing: StreamInfo, replicas: number): Promise<StreamInfo> {
+  async #update(existing: StreamInfo, replicas: number): Promise<StreamInfo> {
     const wanted: Record<string, unknown> = this.#config(replicas);
+    const { historyMax } = this.settings;
+    const limit = limitIn(existing.config);
+    if (limit === historyMax) await this.limits.confirm(limit);
+    else await this.limits.announce(limit, historyMax);
     const isAsWanted = Object.keys(wanted).every((key) => isSame(wanted[key], existing.config[key]));
-    if (isAsWanted) return Promise.resolve(existing);
+    if (isAsWanted) return existing;
     return this.#link.api<StreamInfo>(`STREAM.UPDATE.${this.name}`, { ...existing.config, ...wanted });
   }
 
@@ -225,12 +220,12 @@ export function exactTopicOf(filters: readonly string[]): string | undefined {
   return only === undefined || others.length > 0 || isPattern(only) ? undefined : only;
 }
 
-/** Whether more copies were wanted than there are servers for. */
-export function isTooFewServers(error: unknown): boolean {
-  return error instanceof JetStreamError && tooFewServers.has(error.number);
+function limitIn(config: Record<string, unknown>): number {
+  const max = Number(config['max_msgs_per_subject'] ?? 0);
+  return max > 0 ? max : Infinity;
 }
 
-function toState({ created, state }: StreamInfo): StreamState {
+function toState({ config, created, state }: StreamInfo): StreamState {
   return {
     created: Date.parse(created),
     firstSeq: state.first_seq,
@@ -238,6 +233,7 @@ function toState({ created, state }: StreamInfo): StreamState {
     lastTime: Date.parse(state.last_ts),
     messages: state.messages,
     bytes: state.bytes,
+    limit: limitIn(config),
     subjects: new Map(Object.entries(state.subjects ?? {})),
   };
 }
