@@ -60,6 +60,40 @@ export async function completenessOf(
   return { complete: after >= completeAfter, completeAfter, lostUpTo: completeAfter - 1 };
 }
 
+/** Clocks of servers and timers of copies differ by less. */
+const expiryApartMsMax = 60_000;
+
+/** Whether copies of a stream may differ in what has expired. */
+export function isExpiring({ expiry }: StreamState): boolean {
+  return expiry < Date.now() + expiryApartMsMax;
+}
+
+/**
+ * What is true of a page when messages expire as it is read: each copy drops them by a timer of its own, so the copy that was read may have dropped what the
+ * leader still counted when it was asked.
+ * @param begin where the page begins
+ * @param later asks for the leader's state, with the count of the topic when it is one
+ */
+export async function completenessWhileExpiring(
+  stream: NatsStream,
+  filters: readonly string[],
+  page: ReadPage,
+  begin: number,
+  after: number,
+  later: () => Promise<StreamState>,
+): Promise<Completeness> {
+  const isTopic = exactTopicOf(filters) !== undefined;
+  const from = isTopic ? begin : after;
+  const first = page.messages.find(({ offset }) => offset > from)?.offset ?? 0;
+  // Before the state is asked for: what the leader drops in between shows there.
+  const next = await stream.next(from, [...filters]);
+  const known = await completenessOf(stream, filters, await later(), after);
+  // A page without a message claims nothing that the leader did not say.
+  if (next === 0 || next >= first) return known;
+  const completeAfter = isTopic ? Math.max(known.completeAfter, first - 1) : Infinity;
+  return { complete: after >= completeAfter, completeAfter, lostUpTo: Math.max(known.lostUpTo, next - 1) };
+}
+
 /** Whether nothing that was stored after `offset` was dropped for the filters, by age or by count. */
 export async function isComplete(
   stream: NatsStream,

@@ -17,6 +17,8 @@ export interface StreamState {
   readonly bytes: number;
   /** How many messages of a topic it keeps; Infinity: all. */
   readonly limit: number;
+  /** When its oldest message expires, in milliseconds; Infinity: never, or there is none. */
+  readonly expiry: number;
   /** Stored messages by subject, for the filter that was asked. */
   readonly subjects: ReadonlyMap<string, number>;
 }
@@ -38,6 +40,7 @@ interface StreamInfo {
   readonly cluster?: { readonly name?: string };
   readonly state: {
     first_seq: number;
+    first_ts: string;
     last_seq: number;
     last_ts: string;
     messages: number;
@@ -134,9 +137,8 @@ export class NatsStream {
     return (await this.#get({ seq: 1, next_by_subj: subject }))?.seq ?? 0;
   }
 
-  /** The sequence of the first stored message of the namespace after `after`; 0 when there is none. */
-  async next(after: number): Promise<number> {
-    const filters = [this.namespace, `${this.namespace}.>`];
+  /** The sequence of the first stored message after `after`, of some filters or of the whole namespace; 0 when there is none. */
+  async next(after: number, filters = [this.namespace, `${this.namespace}.>`]): Promise<number> {
     const found = await Promise.all(
       filters.map((filter) => this.#get({ seq: after + 1, next_by_subj: this.#subjects.in(filter) })),
     );
@@ -225,6 +227,11 @@ function limitIn(config: Record<string, unknown>): number {
   return max > 0 ? max : Infinity;
 }
 
+function expiryIn(config: Record<string, unknown>, { first_ts, messages }: StreamInfo['state']): number {
+  const maxAgeMs = Number(config['max_age'] ?? 0) / nanosPerMs;
+  return maxAgeMs > 0 && messages > 0 ? Date.parse(first_ts) + maxAgeMs : Infinity;
+}
+
 function toState({ config, created, state }: StreamInfo): StreamState {
   return {
     created: Date.parse(created),
@@ -234,6 +241,7 @@ function toState({ config, created, state }: StreamInfo): StreamState {
     messages: state.messages,
     bytes: state.bytes,
     limit: limitIn(config),
+    expiry: expiryIn(config, state),
     subjects: new Map(Object.entries(state.subjects ?? {})),
   };
 }

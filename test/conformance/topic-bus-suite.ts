@@ -519,7 +519,9 @@ export function topicBusConformance(name: string, engine: TopicBusEngine): void 
         const [first, second] = await storeMany(topic, 2);
         if (engine.clock !== undefined) engine.clock.advance(historySec * 1000 + 1);
         await eventually('both are dropped', async () => {
-          return (await bus.history([topic], 0, 10)).messages.length === 0;
+          const { messages, upTo } = await bus.history([topic], 0, 10);
+          // Copies of a stream drop by timers of their own. That there is nothing up to an offset is what all of them hold.
+          return messages.length === 0 && upTo >= second!.offset;
         });
         await expectRecoverable([topic], first!.offset, false);
         await expectRecoverable([topic], second!.offset, true);
