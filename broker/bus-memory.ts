@@ -9,12 +9,14 @@ import {
   type OpenedHead,
   type OutgoingMessage,
   type Published,
+  type PublishOutcome,
   type TopicBus,
 } from './bus.js';
 import { unavailable } from './errors.js';
 import { exactTopic, MemoryStream, type Appended } from './memory-stream.js';
 import type { Namespaces } from './namespaces.js';
 import { PatternIndex } from './pattern-index.js';
+import { publishEach } from './publish-each.js';
 import { RecentIds } from './recent-ids.js';
 
 export const storeBytesMaxDefault = 256 * 1024 * 1024;
@@ -146,6 +148,10 @@ class MemoryTopicBus implements MemoryBus {
     this.#boundBytes();
     this.#deliver({ topic, payload, interests: this.#interested(topic), stored: { ...appended, channel } });
     return { epoch, offset: appended.offset, duplicate: false };
+  }
+
+  publishAll(messages: readonly OutgoingMessage[]): Promise<readonly PublishOutcome[]> {
+    return publishEach(this, messages);
   }
 
   async history(

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { NatsError, type KV, type Msg } from 'nats';
 import type { Position } from '../protocol/position.js';
 import { namespaceOf } from '../protocol/topic.js';
@@ -9,18 +8,20 @@ import type {
   OpenedHead,
   OutgoingMessage,
   Published,
+  PublishOutcome,
   TopicBus,
 } from './bus.js';
 import { BrokerError, unavailable } from './errors.js';
 import type { Namespaces } from './namespaces.js';
-import { decodeBody, encodeBody, encodeHeaders } from './nats-body.js';
+import { decodeBody } from './nats-body.js';
 import { openBucket } from './nats-bucket.js';
 import { auditGraceMs, NatsDurable } from './nats-durable.js';
 import { NatsEpochs } from './nats-epochs.js';
 import { NatsLimits } from './nats-limits.js';
 import type { NatsLink } from './nats-link.js';
 import { NatsLive } from './nats-live.js';
-import { NatsPublisher, StillStoring, UnknownOutcome, type PublishAck } from './nats-publisher.js';
+import { NatsPublisher } from './nats-publisher.js';
+import { NatsPublishing } from './nats-publishing.js';
 import { NatsReader } from './nats-reader.js';
 import { NatsStream } from './nats-stream.js';
 import { createSubjects, type Subjects } from './nats-subjects.js';
@@ -51,6 +52,7 @@ class NatsBus implements TopicBus {
   readonly #link: NatsLink;
   readonly #subjects: Subjects;
   readonly #publisher: NatsPublisher;
+  readonly #publishing: NatsPublishing;
   readonly #live: NatsLive;
   readonly #liveInterests = new Map<string, Interest>();
   readonly #liveIndex = new PatternIndex<string>();
@@ -64,6 +66,13 @@ class NatsBus implements TopicBus {
     this.#link = options.link;
     this.#subjects = createSubjects(options.prefix);
     this.#publisher = new NatsPublisher(options.link, options.onFault);
+    this.#publishing = new NatsPublishing({
+      link: options.link,
+      subjects: this.#subjects,
+      publisher: this.#publisher,
+      durable: this.#durable,
+      isConnected: () => this.connected,
+    });
     this.#live = new NatsLive(
       options.link,
       this.#subjects,
@@ -130,28 +139,12 @@ class NatsBus implements TopicBus {
     this.#live.remove(interest.filters);
   }
 
-  async publish(message: OutgoingMessage): Promise<Published | undefined> {
-    const { id, payload, publisher, topic } = message;
-    if (!this.connected) throw unavailable('NATS is out of reach');
-    const durable = this.#durable.get(namespaceOf(topic));
-    const body = encodeBody(payload);
-    if (durable === undefined) {
-      const headers = encodeHeaders(payload, undefined);
-      try {
-        this.#link.nc.publish(this.#subjects.live(topic), body, headers === undefined ? {} : { headers });
-      } catch (error) {
-        throw unavailable('NATS did not take the message', error);
-      }
-      return undefined;
-    }
-    const subject = this.#subjects.in(topic);
-    const headers = encodeHeaders(payload, id === undefined ? undefined : messageIdOf(publisher, topic, id));
-    const newest = durable.newest;
-    const { duplicate, seq } = await this.#store(subject, body, headers, id !== undefined);
-    // An offset that was taken already: it is another stream. Its epoch has to be known before it is told.
-    if (!duplicate && seq <= newest) await durable.audit(0);
-    else durable.stored(seq);
-    return { epoch: durable.floor.epoch, offset: seq, duplicate };
+  publish(message: OutgoingMessage): Promise<Published | undefined> {
+    return this.#publishing.publish(message);
+  }
+
+  publishAll(messages: readonly OutgoingMessage[]): Promise<readonly PublishOutcome[]> {
+    return this.#publishing.publishAll(messages);
   }
 
   async history(
@@ -210,32 +203,6 @@ class NatsBus implements TopicBus {
     return new NatsDurable({ link, subjects, stream, reader, epochs, handler, replicas, onFault }, claim);
   }
 
-  /** A publish whose outcome is unknown is tried once more when its id makes that safe. */
-  async #store(...[subject, body, headers, hasId]: [...PublishArguments, boolean]): Promise<PublishAck> {
-    try {
-      return await this.#storeOnce(subject, body, headers);
-    } catch (error) {
-      if (!(error instanceof UnknownOutcome)) throw error;
-      if (hasId && this.connected) return this.#storeOnce(subject, body, headers);
-      throw unavailable(
-        'it is not known whether the message was stored; retry with an id, the same each time',
-        error,
-      );
-    }
-  }
-
-  /** Waits while the same id is being stored for somebody else: then it is a duplicate, whose place is known. */
-  async #storeOnce(...message: PublishArguments): Promise<PublishAck> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#publisher.publish(...message);
-      } catch (error) {
-        if (!(error instanceof StillStoring) || attempt >= stillStoringMax || !this.connected) throw error;
-        await new Promise((resolve) => setTimeout(resolve, stillStoringMs));
-      }
-    }
-  }
-
   #durableOf(filters: readonly string[]): NatsDurable | undefined {
     return this.#durable.get(namespaceOf(filters[0] ?? ''));
   }
@@ -284,12 +251,7 @@ class NatsBus implements TopicBus {
   }
 }
 
-type PublishArguments = Parameters<NatsPublisher['publish']>;
-
 const catchUpRetryMs = 500;
-/** How often, and after which pause, a message is offered again whose id is being stored. */
-const stillStoringMax = 100;
-const stillStoringMs = 20;
 /** How long a start waits for streams that have no leader yet. */
 const startMsMax = 30_000;
 const startAgainMs = 500;
@@ -298,12 +260,4 @@ const startAgainMs = 500;
 function mayPass(error: unknown): boolean {
   if (error instanceof BrokerError) return true;
   return error instanceof NatsError && error.api_error?.code !== 400 && error.api_error?.code !== 403;
-}
-
-/** De-duplication is per stream: the hash keeps one publisher's ids from suppressing another's messages. */
-function messageIdOf(publisher: string, topic: string, id: string): string {
-  return createHash('sha256')
-    .update(JSON.stringify([publisher, topic, id]))
-    .digest('base64url')
-    .slice(0, 27);
 }

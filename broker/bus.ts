@@ -38,6 +38,12 @@ export interface TopicBus {
   publish(message: OutgoingMessage): Promise<Published | undefined>;
 
   /**
+   * Publishes several messages, handed over together: the order within a topic is theirs. Settles when the outcome of each is known, in their
+   * order: what `publish` would have answered, or the error that it would have thrown. For many it is much cheaper than `publish`.
+   */
+  publishAll(messages: readonly OutgoingMessage[]): Promise<readonly PublishOutcome[]>;
+
+  /**
    * Stored messages of an interest with `offset > after`, in order, oldest first: a page of at most `limit` messages and about
    * `historyPageBytesMax` bytes, at least one message if there is any. `after` = 0 reads from the oldest.
    * @param from begins after this smaller offset instead, so that the page serves others too; the page may end before `after` then
@@ -136,6 +142,8 @@ export interface OutgoingMessage extends LiveMessage {
 export interface Published extends Position {
   readonly duplicate: boolean;
 }
+
+export type PublishOutcome = Published | undefined | Error;
 
 export interface HistoryPage {
   readonly epoch: string;

@@ -24,6 +24,11 @@ export function encodeHeaders(payload: Payload, id: string | undefined): MsgHdrs
   return headers;
 }
 
+/** What `encodeHeaders` comes to for JSON with an id, as text. */
+export function idHeader(id: string): string {
+  return `NATS/1.0\r\n${messageId}: ${id}\r\n\r\n`;
+}
+
 /**
  * The headers of a message from outside. The client decodes them when they are first asked for, and throws when a name in them is none, which any
  * publisher can send.

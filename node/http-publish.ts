@@ -17,6 +17,7 @@ import {
   refuse,
 } from './http-input.js';
 import type { HttpServices } from './http-services.js';
+import type { PublishRequest } from './publisher.js';
 
 /** Messages of one batch. */
 export const batchMessagesMax = 1000;
@@ -41,10 +42,8 @@ export async function publishBatch(exchange: Exchange, services: HttpServices): 
   if (call === undefined) return;
   const batch = readBatch(call.text);
   if (!batch.ok) return refuse(exchange, batch);
-  // All are handed over in one go: the order within a topic stays that of the batch, and the waiting overlaps.
-  const results = await Promise.all(
-    batch.value.map((message) => publishMessage(call.principal, message, services)),
-  );
+  // All are handed over in one go: the order within a topic stays that of the batch, and they wait together.
+  const results = await publishMessages(call.principal, batch.value, services);
   if (results.length > 0 && results.every(isUnavailable)) {
     return refuse(exchange, failure('unavailable', 'nothing is known to be stored; retry with the same ids'));
   }
@@ -91,14 +90,21 @@ type MessageResult =
   | { readonly topic: string; readonly error: ErrorCode; readonly message: string }
   | ({ readonly topic: string } & Partial<Published>);
 
-async function publishMessage(
+async function publishMessages(
   principal: Principal,
-  { topic, data, id }: BatchMessage,
+  messages: readonly BatchMessage[],
   { publisher }: Pick<HttpServices, 'publisher'>,
-): Promise<MessageResult> {
-  const published = data.ok ? await publisher.publish(principal, { topic, payload: data.value, id }) : data;
-  if (published.ok) return placeOf(topic, published.value);
-  return { topic, error: published.code, message: published.message };
+): Promise<MessageResult[]> {
+  const requests: PublishRequest[] = [];
+  for (const { data, id, topic } of messages) if (data.ok) requests.push({ topic, payload: data.value, id });
+  const published = await publisher.publishAll(principal, requests);
+  let next = 0;
+  return messages.map(({ data, topic }) => {
+    const result = data.ok ? published[next++] : data;
+    if (result === undefined) throw new Error('a message has no result');
+    if (result.ok) return placeOf(topic, result.value);
+    return { topic, error: result.code, message: result.message };
+  });
 }
 
 function isUnavailable(result: MessageResult): boolean {

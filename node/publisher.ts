@@ -1,4 +1,4 @@
-import type { Published, TopicBus } from '../broker/bus.js';
+import type { OutgoingMessage, Published, PublishOutcome, TopicBus } from '../broker/bus.js';
 import { BrokerError } from '../broker/errors.js';
 import type { Namespaces } from '../broker/namespaces.js';
 import { grammarLimits } from '../protocol/limits.js';
@@ -36,25 +36,45 @@ export class Publisher {
   async publish(principal: Principal, request: PublishRequest): Promise<Result<Published | undefined>> {
     const refused = this.#refusal(principal, request);
     if (refused !== undefined) return refused;
-    const { topic, payload, id } = request;
-    const { bus, counters, log } = this.#options;
+    const { bus, log } = this.#options;
     try {
-      const place = await bus.publish({
-        topic,
-        payload,
-        publisher: principal.userId,
-        ...(id !== undefined && { id }),
-      });
-      if (place === undefined) counters.published.live++;
-      else counters.published.durable++;
-      return success(place);
+      return this.#resultOf(await bus.publish(outgoing(principal, request)));
     } catch (error) {
       return failureOf(error, log);
     }
   }
 
+  /** The same for several, handed over together; the results are in their order. */
+  async publishAll(
+    principal: Principal,
+    requests: readonly PublishRequest[],
+  ): Promise<readonly Result<Published | undefined>[]> {
+    const refusals = requests.map((request) => this.#refusal(principal, request));
+    const accepted = requests.filter((_, i) => refusals[i] === undefined);
+    const outcomes = await this.#handOver(accepted.map((request) => outgoing(principal, request)));
+    let next = 0;
+    return refusals.map((refused) => refused ?? this.#resultOf(outcomes[next++]));
+  }
+
   isDurable(topic: string): boolean {
     return this.#options.namespaces.of(namespaceOf(topic)).delivery === 'durable';
+  }
+
+  async #handOver(messages: readonly OutgoingMessage[]): Promise<readonly PublishOutcome[]> {
+    try {
+      return await this.#options.bus.publishAll(messages);
+    } catch (error) {
+      const fault = error instanceof Error ? error : new Error(String(error));
+      return messages.map(() => fault);
+    }
+  }
+
+  #resultOf(outcome: PublishOutcome): Result<Published | undefined> {
+    const { counters, log } = this.#options;
+    if (outcome instanceof Error) return failureOf(outcome, log);
+    if (outcome === undefined) counters.published.live++;
+    else counters.published.durable++;
+    return success(outcome);
   }
 
   #refusal(principal: Principal, { topic, payload, id }: PublishRequest): Failure | undefined {
@@ -70,6 +90,11 @@ export class Publisher {
     }
     return undefined;
   }
+}
+
+function outgoing(principal: Principal, { id, payload, topic }: PublishRequest): OutgoingMessage {
+  const publisher = principal.userId;
+  return id === undefined ? { topic, payload, publisher } : { topic, payload, publisher, id };
 }
 
 /** An engine's failure as an answer; what nobody expects is logged and told without detail. */

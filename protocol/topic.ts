@@ -8,6 +8,10 @@ import { failure, success, type Result } from './result.js';
  */
 
 const tokenSyntax = /^[A-Za-z0-9_:=-]+$/;
+/** Of a whole topic without wildcards: what nearly all are, found valid without being cut up. */
+const topicSyntax = new RegExp(
+  `^[A-Za-z0-9_:=-]+(?:\\.[A-Za-z0-9_:=-]+){0,${grammarLimits.topicTokensMax - 1}}$`,
+);
 const userIdSyntax = new RegExp(`^[A-Za-z0-9_.:=@-]{1,${grammarLimits.userIdCharsMax}}$`);
 
 /** Reads a concrete topic, as publishers name it. */
@@ -83,6 +87,7 @@ function check(text: string, wildcards: boolean): Result<string> {
   if (text.length > grammarLimits.topicBytesMax) {
     return failure('invalid_topic', `a topic has at most ${grammarLimits.topicBytesMax} bytes`);
   }
+  if (topicSyntax.test(text)) return success(text);
   const tokens = text.split('.');
   if (tokens.length > grammarLimits.topicTokensMax) {
     return failure('invalid_topic', `a topic has at most ${grammarLimits.topicTokensMax} tokens`);

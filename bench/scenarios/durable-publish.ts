@@ -2,7 +2,7 @@ import { loadOverHttp } from '../publish/http-load.js';
 import { cpuSecondsOf } from '../fleet/usage.js';
 import type { ResultRow } from '../result/result.js';
 import { clientDoubt } from './delivery.js';
-import { whole, wholes, type OptionValues } from './options.js';
+import { profileFlags, profileOption, whole, wholes, type OptionValues } from './options.js';
 import { defineScenario, type ScenarioContext, type ScenarioOutcome } from './scenario.js';
 
 const options = {
@@ -14,6 +14,7 @@ const options = {
   topics: whole('that the requests go round', 100, 1, 10_000),
   seconds: whole('how long a run counts', 5, 1, 600),
   warmUp: whole('seconds before that', 2, 0, 60),
+  profile: profileOption,
 };
 
 type Values = OptionValues<typeof options>;
@@ -38,7 +39,11 @@ export const durablePublish = defineScenario({
 
 async function measure(context: ScenarioContext, replicas: 1 | 3, values: Values): Promise<ScenarioOutcome> {
   const servers = await context.startServers({ nats: replicas });
-  const node = await context.startNode({ servers, env: { TOPICAST_NATS_REPLICAS: String(replicas) } });
+  const node = await context.startNode({
+    servers,
+    env: { TOPICAST_NATS_REPLICAS: String(replicas) },
+    flags: profileFlags(values.profile),
+  });
   const pids = [node.pid, ...(servers.nats?.nodes ?? []).map((server) => server.process.pid)];
   const topics = Array.from({ length: values.topics }, (_, i) => `item.publish-${i}`);
   const [rows, faults, doubts]: [ResultRow[], string[], string[]] = [[], [], []];

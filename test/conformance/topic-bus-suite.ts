@@ -588,6 +588,69 @@ export function topicBusConformance(name: string, engine: TopicBusEngine): void 
       }
     });
 
+    describe('messages that are published together', () => {
+      it('are each answered in their place: stored, stored before, or live', async () => {
+        const topic = `cf-store.${unique()}`;
+        const liveTopic = `cf-live.${unique()}`;
+        const { key } = await listenStored(topic);
+        const { key: liveKey } = await listen(liveTopic);
+        const earlier = await store(topic, 'a', { id: 'known' });
+        const one = (of: string, value: unknown, id?: string): OutgoingMessage => ({
+          topic: of,
+          payload: json(value),
+          publisher: 'shop',
+          ...(id !== undefined && { id }),
+        });
+        const [first, known, handedOver, twice, again, last, ...none] = await publisher.publishAll([
+          one(topic, 'é 1'),
+          one(topic, 'a', 'known'),
+          one(liveTopic, 'live'),
+          one(topic, 'b', 'new'),
+          one(topic, 'b', 'new'),
+          one(topic, '😀'.repeat(100), 'long'),
+        ]);
+        expect(none).toEqual([]);
+        expect(handedOver).toBeUndefined();
+        expect(known).toEqual({ ...earlier, duplicate: true });
+        const stand = [first, twice, last] as Published[];
+        expect(stand.map(({ duplicate }) => duplicate)).toEqual([false, false, false]);
+        expect(again).toEqual({ ...stand[1], duplicate: true });
+        expect(offsets(await stored(key, 4))).toEqual([earlier, ...stand].map(({ offset }) => offset));
+        expect(texts(recorder.stored(key))).toEqual(
+          ['a', 'é 1', 'b', '😀'.repeat(100)].map((value) => JSON.stringify(value)),
+        );
+        expect(texts(await live(liveKey, 1))).toEqual(['"live"']);
+        expect(await publisher.publishAll([])).toEqual([]);
+      });
+
+      it('are stored in their order, however many they are and in whatever format', async () => {
+        const topic = `cf-store.${unique()}`;
+        const { key } = await listenStored(topic);
+        const payloads = Array.from({ length: 1000 }, (_, i): Payload =>
+          i % 100 === 99
+            ? { format: 'msgpack', bytes: Uint8Array.of(i / 10) }
+            : json(`${i} ${'x'.repeat(200)}`),
+        );
+        const outcomes = await publisher.publishAll(
+          payloads.map((payload) => ({ topic, payload, publisher: 'shop' })),
+        );
+        const got = await stored(key, 1000);
+        expect(offsets(got)).toEqual(offsets(outcomes as Published[]));
+        expect(got.map(({ payload }) => plain(payload))).toEqual(payloads.map(plain));
+      });
+
+      it('fail one by one, without rejecting', async () => {
+        const own = await engine.make(namespaces);
+        const stopped = own.nodes[0]!;
+        await stopped.start(new BusRecorder());
+        await stopped.stop();
+        const message = { topic: 'cf-store.1', payload: json(1), publisher: 'shop' };
+        const outcomes = await stopped.publishAll([message, message]);
+        expect(outcomes).toMatchObject([{ code: 'unavailable' }, { code: 'unavailable' }]);
+        await own.dispose();
+      });
+    });
+
     it('has refused everything and delivered nothing more once stopped', async () => {
       const own = await engine.make(namespaces);
       const handler = new BusRecorder();

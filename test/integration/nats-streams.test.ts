@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createNamespaces, type NamespaceSettings } from '../../broker/namespaces.js';
 import { NatsLink } from '../../broker/nats-link.js';
+import type { OutgoingMessage } from '../../broker/bus.js';
 import { NatsPublisher, UnknownOutcome } from '../../broker/nats-publisher.js';
-import { freshPrefix, item, startTestNode, unexpected, type TestNode } from '../support/nats-bus.js';
+import { freshPrefix, item, json, startTestNode, unexpected, type TestNode } from '../support/nats-bus.js';
 import { startNatsProxy } from '../support/proxy.js';
+import { eventually } from '../support/signal.js';
 import { startNats, type NatsServers } from '../support/servers/nats-kit.js';
 
 interface Info {
@@ -114,4 +116,56 @@ it('answers a publish whose acknowledgement was lost with the place where it was
   expect(published).toMatchObject({ offset: 1, duplicate: true });
   await node.stop();
   await proxy.close();
+});
+
+describe('messages that are published together', () => {
+  const message = (n: number, id?: string): OutgoingMessage => ({
+    topic: 'item.1',
+    payload: json(n),
+    publisher: 'shop',
+    ...(id !== undefined && { id }),
+  });
+
+  it('are stored once when acknowledgements are lost, and told apart by their ids', async () => {
+    const proxy = await startNatsProxy(servers.urls[0]!);
+    const node = await startTestNode({ servers: [proxy.url], prefix: freshPrefix() });
+    proxy.drop = (subject) => /^_INBOX\.\w+\.\d+-[13]$/.test(subject);
+    const outcomes = await node.bus.publishAll([
+      message(0, 'a'),
+      message(1, 'b'),
+      message(2),
+      message(3),
+      message(4),
+    ]);
+    expect(outcomes).toMatchObject([
+      { offset: 1, duplicate: false },
+      { offset: 2, duplicate: true },
+      { offset: 3, duplicate: false },
+      { code: 'unavailable', message: expect.stringContaining('not known whether') as string },
+      { offset: 5, duplicate: false },
+    ]);
+    await node.stop();
+    await proxy.close();
+  });
+
+  it('fail alone when the server would not take them, and all that are under way when it is lost', async () => {
+    const proxy = await startNatsProxy(servers.urls[0]!);
+    const node = await startTestNode({ servers: [proxy.url], prefix: freshPrefix() });
+    const tooLarge = { ...message(1), payload: json('x'.repeat(node.link.nc.info!.max_payload)) };
+    expect(await node.bus.publishAll([message(0), tooLarge, message(2)])).toMatchObject([
+      { offset: 1 },
+      { code: 'unavailable', message: 'NATS did not take the message' },
+      { offset: 2 },
+    ]);
+    proxy.drop = (subject) => /^_INBOX\.\w+\.\d+-[0-9]{2}$/.test(subject);
+    const dropped = proxy.dropped;
+    const inFlight = node.bus.publishAll(Array.from({ length: 100 }, (_, i) => message(i)));
+    await eventually('some are acknowledged and others are not', async () => proxy.dropped - dropped === 90);
+    proxy.cut();
+    const outcomes = await inFlight;
+    expect(outcomes.map((outcome) => outcome instanceof Error)).toEqual(outcomes.map((_, i) => i >= 10));
+    expect(outcomes[99]).toMatchObject({ code: 'unavailable' });
+    await node.stop();
+    await proxy.close();
+  });
 });

@@ -74,6 +74,10 @@ export class ModelBus implements TopicBus {
     throw new Error('clients of the model do not publish');
   }
 
+  async publishAll(): Promise<never> {
+    throw new Error('clients of the model do not publish');
+  }
+
   history(filters: readonly string[], after: number, _limit: number, from = after): Promise<HistoryPage> {
     const asked = this.#store.head;
     return this.#later(() => {
