@@ -24,9 +24,16 @@ const chartSpecs: readonly ChartSpec[] = [
   { title: 'Latency of the slowest hundredth', figures: ['p99Ms'], only: 'curves', log: true },
   { title: 'Latency', figures: ['p50Ms', 'p99Ms'], only: 'bars' },
   { title: 'Time', figures: ['seconds', 'idealSeconds'] },
-  { title: 'Memory a session', figures: ['rssBytesPerSession', 'heapBytesPerSession'] },
+  {
+    title: 'Memory a session',
+    figures: ['rssBytesPerSession', 'rssCollectedBytesPerSession', 'heapBytesPerSession'],
+  },
   { title: 'Memory a socket', figures: ['rssBytesPerSocket'] },
-  { title: 'Memory a hosted topic', figures: ['rssBytesPerTopic'], log: true },
+  {
+    title: 'Memory a hosted topic',
+    figures: ['rssBytesPerTopic', 'rssCollectedBytesPerTopic', 'heapBytesPerTopic'],
+    log: true,
+  },
   { title: 'Handshakes', figures: ['handshakesPerSec'] },
   { title: 'CPU a handshake', figures: ['cpuUsPerHandshake', 'redisCpuUsPerConnect'] },
   { title: 'Publishes', figures: ['publishesPerSec'] },

@@ -1,13 +1,12 @@
-import { rssBytesOf } from '../fleet/usage.js';
 import { subjectNames, subjects, type Subject } from '../floor/subjects.js';
 import type { Figures, ResultRow } from '../result/result.js';
 import { stateFaults } from './delivery.js';
 import { fanout, measureFanout, runLine, summarise, type FanoutRun, type FanoutValues } from './fanout.js';
 import { idleFleet } from './idle.js';
-import { choice, choices, whole, wholes, type OptionValues } from './options.js';
+import { memoryEach, memoryReader, type MemoryUse } from './memory-of.js';
+import { choice, choices, settleOption, whole, wholes, type OptionValues } from './options.js';
 import { defaultsOf, defineScenario, type ScenarioContext, type ScenarioOutcome } from './scenario.js';
 import { secretOf, serversOf } from './sessions.js';
-import { pause } from './waiting.js';
 
 const options = {
   sizes: wholes('sockets, one size after the other', [1000, 5000, 10_000, 19_000], 100, 19_400),
@@ -19,12 +18,7 @@ const options = {
   warmUp: whole('seconds before that', 2, 0, 60),
   rounds: whole('runs of each', 3, 1, 100),
   engine: choice('what the node of idle sessions connects to', ['cluster', 'embedded'], 'cluster'),
-  settle: whole(
-    'seconds to wait before memory is read: V8 gives back what it does not need after some ten',
-    30,
-    1,
-    600,
-  ),
+  settle: settleOption,
 };
 
 type Values = OptionValues<typeof options>;
@@ -91,9 +85,11 @@ async function measureMemory(context: ScenarioContext, values: Values): Promise<
   const { codec, engine, settle } = values;
   const sizes = [...new Set(values.sizes)].sort((a, b) => a - b);
   const servers = await serversOf(context, engine);
+  const memory = memoryReader(context);
   const node = await context.startNode({
     ...(servers === undefined ? {} : { servers }),
-    env: { TOPICAST_JWT_SECRET: secretOf(), TOPICAST_CONNECT_RATE: '1000000' },
+    flags: memory.options.flags,
+    env: { ...memory.options.env, TOPICAST_JWT_SECRET: secretOf(), TOPICAST_CONNECT_RATE: '1000000' },
   });
   const steps: MemoryStep[] = [];
   const faults: string[] = [];
@@ -102,8 +98,7 @@ async function measureMemory(context: ScenarioContext, values: Values): Promise<
     const more = sessions - (sizes[i - 1] ?? 0);
     const fleet = await idleFleet(context, [node], more, { topics: 2, pool: 100, codec, prefix });
     await context.openFleet(fleet);
-    await pause(settle, context.signal);
-    steps.push({ sessions, rssBytes: rssBytesOf(node.pid) });
+    steps.push({ sessions, use: await memory.read([node.pid], settle) });
     faults.push(...stateFaults(await fleet.state()).map((fault) => `${sessions} idle sessions: ${fault}`));
   }
   const rows = memoryFigures(steps).map(({ figures, sessions }) => ({
@@ -115,20 +110,24 @@ async function measureMemory(context: ScenarioContext, values: Values): Promise<
 
 interface MemoryStep {
   readonly sessions: number;
-  readonly rssBytes: number;
+  readonly use: MemoryUse;
 }
 
 /** What each session has taken beyond the first step's: with that one the process itself grows, by more than its few sessions do. */
 export function memoryFigures(steps: readonly MemoryStep[]): { sessions: number; figures: Figures }[] {
   const [first] = steps;
-  return steps.map(({ rssBytes, sessions }, i) => ({
-    sessions,
-    figures: {
-      sockets: sessions,
-      serverRssMb: rssBytes / 1e6,
-      ...(i === 0 || first === undefined
-        ? {}
-        : { rssBytesPerSession: (rssBytes - first.rssBytes) / (sessions - first.sessions) }),
-    },
-  }));
+  return steps.map(({ sessions, use }, i) => {
+    const figures = { sockets: sessions, serverRssMb: use.rss / 1e6 };
+    if (i === 0 || first === undefined) return { sessions, figures };
+    const each = memoryEach(first.use, use, sessions - first.sessions);
+    return {
+      sessions,
+      figures: {
+        ...figures,
+        rssBytesPerSession: each.rss,
+        heapBytesPerSession: each.heap,
+        rssCollectedBytesPerSession: each.rssCollected,
+      },
+    };
+  });
 }

@@ -93,6 +93,9 @@ export function flag(help: string): OptionSpec<boolean> {
   return { help, argument: '', fallback: false, parse: () => true };
 }
 
+/** For scenarios that read memory: V8 gives back what it does not need after some ten seconds. */
+export const settleOption = whole('seconds for which memory has to be steady before it is read', 15, 1, 100);
+
 /** Where servers write CPU profiles. */
 export const profileOption = text('let the servers write CPU profiles there; slows them down', '<dir>');
 

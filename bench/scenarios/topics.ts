@@ -1,21 +1,15 @@
-import { rssBytesOf } from '../fleet/usage.js';
 import { stateFaults } from './delivery.js';
-import { choice, whole, wholes } from './options.js';
+import { memoryEach, memoryReader, type MemoryUse } from './memory-of.js';
+import { choice, settleOption, whole, wholes } from './options.js';
 import { defineScenario, type ScenarioContext } from './scenario.js';
 import type { ResultRow } from '../result/result.js';
 import { serversOf } from './sessions.js';
-import { pause } from './waiting.js';
 
 const options = {
   topics: wholes('hosted by the node, one after the other', [10, 1000, 10_000, 100_000], 10, 1_000_000),
   perSocket: whole('topics that one client subscribes to', 100, 1, 100),
   engine: choice('what the node connects to', ['cluster', 'embedded'], 'cluster'),
-  settle: whole(
-    'seconds to wait before memory is read: V8 gives back what it does not need after some ten',
-    30,
-    1,
-    600,
-  ),
+  settle: settleOption,
 };
 
 /** What hosting a topic costs a node: the NATS subscription, the state and an empty ring. */
@@ -27,14 +21,18 @@ export const topics = defineScenario({
     const [rows, faults]: [ResultRow[], string[]] = [[], []];
     for (const count of counts) {
       const sockets = Math.ceil(count / perSocket);
-      const { bytes, failures } = await context.scope(async (inner) => {
-        const own = await measure(inner, engine, sockets, perSocket, settle);
-        return own;
+      const { each, failures } = await context.scope(async (inner) => {
+        return measure(inner, engine, sockets, perSocket, settle);
       });
       faults.push(...failures);
       rows.push({
         labels: { engine, topics: count },
-        figures: { sockets, rssBytesPerTopic: bytes / count },
+        figures: {
+          sockets,
+          rssBytesPerTopic: each.rss,
+          heapBytesPerTopic: each.heap,
+          rssCollectedBytesPerTopic: each.rssCollected,
+        },
       });
     }
     return { rows, faults, doubts: [] };
@@ -47,11 +45,13 @@ async function measure(
   sockets: number,
   perSocket: number,
   settleSec: number,
-): Promise<{ bytes: number; failures: string[] }> {
+): Promise<{ each: MemoryUse; failures: string[] }> {
   const servers = await serversOf(context, engine);
+  const memory = memoryReader(context);
   const node = await context.startNode({
     ...(servers === undefined ? {} : { servers }),
-    env: { TOPICAST_CONNECT_RATE: '1000000' },
+    env: { ...memory.options.env, TOPICAST_CONNECT_RATE: '1000000' },
+    flags: memory.options.flags,
   });
   const fleetOf = (name: string, count: number) =>
     context.startFleet({
@@ -65,10 +65,12 @@ async function measure(
   // What the process grows by once is not a topic's.
   const warm = await fleetOf('warm', 20);
   await context.openFleet(warm);
-  await pause(settleSec);
-  const before = rssBytesOf(node.pid);
+  const before = await memory.read([node.pid], settleSec);
   const fleet = await fleetOf('hosted', sockets);
   await context.openFleet(fleet);
-  await pause(settleSec);
-  return { bytes: rssBytesOf(node.pid) - before, failures: stateFaults(await fleet.state()) };
+  const after = await memory.read([node.pid], settleSec);
+  return {
+    each: memoryEach(before, after, sockets * perSocket),
+    failures: stateFaults(await fleet.state()),
+  };
 }

@@ -40,6 +40,32 @@ export async function untilQuiet(pids: readonly number[], signal?: AbortSignal):
   throw new Error(`the servers are still busy after ${quietSecMax} s`);
 }
 
+/** Of a value that is called steady: what it may move within the time. */
+const steadyShare = 0.005;
+const steadySecMax = 180;
+
+/**
+ * Waits until a value has moved by less than a two-hundredth for so many seconds. @returns the last one
+ * @throws Error when it has not after three minutes
+ */
+export async function untilSteady(
+  read: () => number,
+  seconds: number,
+  signal?: AbortSignal,
+  { secondsMax = steadySecMax, stepSec = 0.5 } = {},
+): Promise<number> {
+  const readings: number[] = [];
+  const wanted = Math.ceil(seconds / stepSec) + 1;
+  for (let waited = 0; ; waited += stepSec) {
+    readings.push(read());
+    const last = readings.slice(-wanted);
+    const [min, max] = [Math.min(...last), Math.max(...last)];
+    if (last.length === wanted && max - min <= max * steadyShare) return last.at(-1) ?? max;
+    if (waited >= secondsMax) throw new Error(`memory is not steady for ${seconds} s within ${secondsMax} s`);
+    await pause(stepSec, signal);
+  }
+}
+
 export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }

@@ -9,7 +9,7 @@ import { queuedIn } from '../../bench/scenarios/redis-memory.js';
 import { expectedCut, faultsOf } from '../../bench/scenarios/resume.js';
 import { groupsOf } from '../../bench/scenarios/sessions.js';
 import { idealSeconds } from '../../bench/scenarios/storm.js';
-import { untilState } from '../../bench/scenarios/waiting.js';
+import { untilState, untilSteady } from '../../bench/scenarios/waiting.js';
 import { hostsOf, interestsOf, seededRandom, zipf } from '../../bench/scenarios/zipf.js';
 import { countsBetween, jetStreamKind, listenToNats } from '../../bench/servers/nats-listener.js';
 import { commandsIn, dataBytesIn } from '../../bench/servers/redis-info.js';
@@ -165,16 +165,40 @@ describe('rates', () => {
 describe('memory that grows', () => {
   it('is counted from the first step on', () => {
     const steps = [
-      { sessions: 1000, rssBytes: 80e6 },
-      { sessions: 5000, rssBytes: 88e6 },
-      { sessions: 11_000, rssBytes: 110e6 },
+      { sessions: 1000, use: { rss: 80e6, heap: 20e6, rssCollected: 70e6 } },
+      { sessions: 5000, use: { rss: 88e6, heap: 24e6, rssCollected: 76e6 } },
+      { sessions: 11_000, use: { rss: 110e6, heap: 32e6, rssCollected: 95e6 } },
     ];
     expect(memoryFigures(steps).map(({ figures }) => figures.rssBytesPerSession)).toEqual([
       undefined,
       2000,
       3000,
     ]);
-    expect(memoryFigures(steps)[2]?.figures).toMatchObject({ sockets: 11_000, serverRssMb: 110 });
+    expect(memoryFigures(steps)[2]?.figures).toMatchObject({
+      sockets: 11_000,
+      serverRssMb: 110,
+      heapBytesPerSession: 1200,
+      rssCollectedBytesPerSession: 2500,
+    });
+  });
+});
+
+describe('waiting until a value is steady', () => {
+  const readsOf = (values: readonly number[]): { read: () => number; count: () => number } => {
+    let reads = 0;
+    return { read: () => values[Math.min(reads++, values.length - 1)] ?? 0, count: () => reads };
+  };
+
+  it('takes no notice of less than a two-hundredth, and starts anew with more', async () => {
+    const { count, read } = readsOf([1000, 1001, 1100, 1101, 1103, 1102, 900]);
+    expect(await untilSteady(read, 0.003, undefined, { stepSec: 0.001 })).toBe(1102);
+    expect(count()).toBe(6);
+  });
+
+  it('fails when the value does not come to rest', async () => {
+    let value = 1;
+    const rising = untilSteady(() => (value *= 2), 0.002, undefined, { stepSec: 0.001, secondsMax: 0.01 });
+    await expect(rising).rejects.toThrow('not steady');
   });
 });
 
