@@ -1,8 +1,8 @@
 import type { NodeBeacon } from '../broker/cluster.js';
-import { authoriseAdmin, authorizationOf } from './http-auth.js';
+import { authoriseAdmin } from './http-auth.js';
 import type { Exchange } from './http-exchange.js';
 import type { HttpServices } from './http-services.js';
-import { refuseHandshake } from './ws-edge.js';
+import { asksForUpgrade, refuseHandshake, refuseUpgrade } from './ws-edge.js';
 
 /** `GET /healthz`: the process runs. */
 export function health(exchange: Exchange): void {
@@ -48,11 +48,17 @@ export function describeNode(
 
 /** `GET /v1/connect` without an upgrade: what the upgrade would be answered, which a browser cannot read from a failed one. */
 export async function probeConnect(exchange: Exchange, services: HttpServices): Promise<void> {
+  // µWS hands on as a plain request what has no key of 24 letters.
+  if (asksForUpgrade(exchange.header('upgrade'))) {
+    services.metrics.countRefused(400);
+    return exchange.answerWith((res) => refuseUpgrade(res, exchange.corsOrigin));
+  }
   const request = {
     host: exchange.header('host'),
     origin: exchange.header('origin'),
     protocols: exchange.header('sec-websocket-protocol'),
-    authorization: authorizationOf(exchange),
+    // An upgrade does not know `X-Api-Key`.
+    authorization: exchange.header('authorization'),
     query: exchange.query,
   };
   const outcome = await services.handshake.decide(request, false);

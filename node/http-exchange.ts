@@ -13,6 +13,7 @@ const headerNames = [
   'if-none-match',
   'last-event-id',
   'sec-websocket-protocol',
+  'upgrade',
 ] as const;
 export type KnownHeader = (typeof headerNames)[number];
 

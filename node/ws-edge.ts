@@ -98,6 +98,11 @@ function upgrade(
     metrics.countRefused(431);
     return sendError(res, 431, 'header_too_large', headerBlockTooLarge);
   }
+  // µWS looks at the key only, which a proxy passes on that takes the upgrade out of the request.
+  if (!asksForUpgrade(req.getHeader('upgrade')) || req.getHeader('sec-websocket-version') !== '13') {
+    metrics.countRefused(400);
+    return refuseUpgrade(res, undefined);
+  }
   // Everything of the request has to be read now: it is gone after the first await.
   const request = readHandshake(req, req.getHeader('sec-websocket-protocol'));
   const key = req.getHeader('sec-websocket-key');
@@ -126,6 +131,20 @@ function upgrade(
     },
   );
 }
+
+/** Whether an `Upgrade` header is that of a WebSocket. */
+export function asksForUpgrade(header: string): boolean {
+  return header.toLowerCase() === 'websocket';
+}
+
+/** Answers an upgrade that is malformed. */
+export function refuseUpgrade(res: HttpResponse, corsOrigin: string | undefined): void {
+  const headers = [['Sec-WebSocket-Version', '13']] as const;
+  sendError(res, 400, 'invalid_frame', malformedUpgrade, { headers, corsOrigin });
+}
+
+const malformedUpgrade =
+  'expected a WebSocket upgrade of version 13: Upgrade, Sec-WebSocket-Key, Sec-WebSocket-Version';
 
 /** The parts of a request that a handshake is decided on. */
 export function readHandshake(req: HttpRequest, protocols: string): HandshakeRequest {

@@ -71,12 +71,35 @@ describe('the token', () => {
     expect(answer.status).toBe(400);
   });
 
+  test('counts in the probe in the places where an upgrade has it', async () => {
+    const probe = async (headers: Record<string, string>) =>
+      (await fetch(`${node.url}/v1/connect`, { headers })).status;
+    expect(await probe(bearer(apiKey))).toBe(200);
+    // No upgrade looks there.
+    expect(await probe({ 'x-api-key': apiKey })).toBe(401);
+    expect((await handshake(node.port, '', { 'x-api-key': apiKey })).status).toBe(401);
+  });
+
   test('does not help where the origin is not allowed', async () => {
     const token = await signToken({ sub: 'u1' });
     const from = (origin: string) => handshake(node.port, '', { ...bearer(token), origin });
     expect((await from('https://elsewhere.example')).status).toBe(403);
     expect((await from('https://shop.example')).status).toBe(101);
   });
+});
+
+test.each([
+  ['an older version', { 'sec-websocket-version': '8' }],
+  ['no version', { 'sec-websocket-version': '' }],
+  ['another protocol', { upgrade: 'h2c' }],
+  ['no protocol, as from a proxy that knows no upgrades', { upgrade: '', connection: 'close' }],
+  ['a short key', { 'sec-websocket-key': 'abc' }],
+  ['no key', { 'sec-websocket-key': '' }],
+])('an upgrade with %s is malformed', async (_, headers) => {
+  const answer = await handshake(node.port, '', { ...bearer(apiKey), ...headers });
+  expect(answer.status).toBe(400);
+  expect(answer.headers['sec-websocket-version']).toBe('13');
+  expect(JSON.parse(answer.body)).toMatchObject({ error: { code: 'invalid_frame' } });
 });
 
 describe('the topics of a handshake', () => {
