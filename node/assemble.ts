@@ -148,6 +148,7 @@ function createSessions(
   const connections: Connections = new Connections({
     nodeId,
     store,
+    hasTopics: () => engines.bus.connected,
     subscriptions,
     direct: () => direct,
     frames: () => frames,

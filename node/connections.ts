@@ -14,6 +14,8 @@ import type { Subscriptions } from './subscriptions.js';
 export interface ConnectionsOptions {
   readonly nodeId: string;
   readonly store: SessionStore;
+  /** Whether topics are in reach; until they are, those that the node does not host yet are not answered. */
+  readonly hasTopics: () => boolean;
   readonly subscriptions: Subscriptions;
   readonly direct: () => Direct;
   readonly frames: () => FrameHandler;
@@ -86,7 +88,7 @@ export class Connections implements SessionOwner {
     session.isStream = true;
     this.#sessions.set(id, session);
     counters.connectionsOpened++;
-    session.welcome(this.#welcomeFrame(session, []));
+    session.welcome(this.#welcomeFrame(session, true));
     subscriptions.subscribe(session, topics, undefined);
     return session;
   }
@@ -135,7 +137,7 @@ export class Connections implements SessionOwner {
   async #welcome(session: Session, topics: readonly TopicRequest[]): Promise<void> {
     const registration = this.#register(session);
     const inTime = await within(registerMsMax, registration);
-    session.welcome(this.#welcomeFrame(session, inTime === undefined ? ['direct'] : []));
+    session.welcome(this.#welcomeFrame(session, inTime !== undefined));
     if (inTime !== undefined) this.#registered(session, inTime);
     else {
       void registration.then((late) => {
@@ -146,9 +148,10 @@ export class Connections implements SessionOwner {
     this.#handleHeld(session);
   }
 
-  #welcomeFrame(session: Session, degraded: readonly string[]) {
-    const { idleSec, nodeId, pingSec } = this.#options;
+  #welcomeFrame(session: Session, hasDirect: boolean) {
+    const { hasTopics, idleSec, nodeId, pingSec } = this.#options;
     const { expSec } = session.principal;
+    const degraded = [...(hasDirect ? [] : ['direct']), ...(hasTopics() ? [] : ['topics'])];
     return {
       type: 'welcome' as const,
       session: session.id,

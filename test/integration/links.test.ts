@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect } from '../support/client.js';
+import { EventStream, requestStream } from '../support/event-stream.js';
 import { startNode, type NodeProcess } from '../support/node-process.js';
 import { startNats, type NatsServers } from '../support/servers/nats-kit.js';
 import { startRedis, type RedisServers } from '../support/servers/redis-kit.js';
@@ -52,9 +54,24 @@ test('metrics tell whether Redis is in reach, and statistics do without it', asy
   expect((await callApi<Stats>(node.port, 'GET', '/v1/stats')).body.users).toBe(0);
 });
 
-test('metrics tell whether NATS is in reach', async () => {
+test('metrics and welcome tell whether NATS is in reach, and topics are answered when it is back', async () => {
+  const join = () => connect({ port: node.port, token: apiKey, topics: ['price.late', 'item.late'] });
+  const before = await connect({ port: node.port, token: apiKey });
+  expect(await before.frame('welcome')).not.toHaveProperty('degraded');
   await nats.kill(0);
   await untilLinks(0, 1);
+  const late = await join();
+  expect(await late.frame('welcome')).toMatchObject({ degraded: ['topics'] });
+  const authorization = `Bearer ${apiKey}`;
+  const stream = new EventStream(await requestStream(node.port, 'topics=price.late', { authorization }));
+  const { data } = await stream.named('welcome');
+  expect(JSON.parse(data)).toMatchObject({ degraded: ['topics'] });
+  await late.ping();
+  expect(late.ofType('subscribed')).toEqual([]);
   await nats.restart(0);
   await untilLinks(1, 1);
+  const told = () => late.ofType('subscribed').flatMap(({ topics }) => topics.map(({ topic }) => topic));
+  await late.until('both topics are answered', () => told().length === 2);
+  stream.close();
+  await Promise.all([before.close(), late.close()]);
 });
