@@ -171,7 +171,9 @@ export class Attachment {
     if (pending === undefined) return undefined;
     const { request } = pending;
     if (request.offset === undefined) {
-      return request.last === undefined ? feed.last : this.#locateLast(feed, filter, request.last);
+      // A bus that is asked for the last none answers with one.
+      const { last = 0 } = request;
+      return last === 0 ? feed.last : this.#locateLast(feed, filter, last);
     }
     const { epoch, offset } = request;
     if (epoch !== feed.epoch) return undefined;

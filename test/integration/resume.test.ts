@@ -58,6 +58,22 @@ describe.each(variants)('a %s reader with %s', (name, ring, codec, node) => {
     await publisher.client.close();
   });
 
+  test('gets none of what is stored with the last 0', async () => {
+    const { port } = node();
+    const publisher = await Publisher.connect(port, codec);
+    await publisher.burst(['item.none'], 5);
+    const reader = await connect({ port, codec });
+    reader.send({ type: 'subscribe', req: 1, topics: [{ topic: 'item.none', last: 0 }] });
+    const place = placeOf(await reader.frame('subscribed'), 'item.none');
+    expect(publisher.after('item.none', place.offset)).toEqual([]);
+    await publisher.burst(['item.none'], 1);
+    await reader.until('what is new', () => reader.messages.length > 0);
+    await reader.ping();
+    expect(reader.messages.map(numbered)).toEqual(publisher.after('item.none').slice(-1));
+    await reader.close();
+    await publisher.client.close();
+  });
+
   test('resumes by a frame as by the handshake', async () => {
     const { port } = node();
     const publisher = await Publisher.connect(port, codec);
