@@ -30,7 +30,12 @@ export class Subscriptions {
   /** Starts each request that is well-formed and granted; the outcome of each is told in `subscribed`. Naming a topic again restarts it. */
   subscribe(session: Session, requests: readonly TopicRequest[], req: number | undefined): void {
     // Its end has let go of everything already: what it got now would be held for good.
-    if (requests.length === 0 || session.isClosed) return;
+    if (session.isClosed) return;
+    if (requests.length === 0) {
+      // A frame gets its answer, also when it asks for nothing.
+      if (req !== undefined) session.send({ type: 'subscribed', req, topics: [] });
+      return;
+    }
     const answer = new SubscribeAnswer((frame) => session.send(frame), requests.length, req);
     const held = new Set(filtersOf(session));
     const added = new Map<string, Member>();

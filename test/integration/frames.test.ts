@@ -274,6 +274,18 @@ describe('topics', () => {
   }
 });
 
+test.each(both)('a %s frame that names no topic is answered like any other', async (_, codec) => {
+  const client = await connect({ port: node.port, codec });
+  client.send({ type: 'subscribe', req: 1, topics: [] });
+  client.send({ type: 'unsubscribe', req: 2, topics: [] });
+  await client.ping();
+  expect(client.frames.slice(1, 3)).toEqual([
+    { type: 'subscribed', req: 1, topics: [] },
+    { type: 'unsubscribed', req: 2, topics: [] },
+  ]);
+  await client.close();
+});
+
 describe('payloads', () => {
   const text =
     '{ "id": 9007199254740993, "price": 1.0, "big": -9223372036854775808,\t"e": 1e2, "u": "\\u00e9" }';
