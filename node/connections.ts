@@ -107,7 +107,7 @@ export class Connections implements SessionOwner {
 
   onRecovered(session: Session): void {
     this.#options.direct().resume(session);
-    this.#handleHeld(session);
+    this.#options.frames().handleHeld(session);
   }
 
   onFault(session: Session, error: unknown): void {
@@ -145,7 +145,7 @@ export class Connections implements SessionOwner {
       });
     }
     this.#options.subscriptions.subscribe(session, topics, undefined);
-    this.#handleHeld(session);
+    this.#options.frames().handleHeld(session);
   }
 
   #welcomeFrame(session: Session, hasDirect: boolean) {
@@ -191,11 +191,6 @@ export class Connections implements SessionOwner {
     });
     this.#writes.add(write);
     void write.finally(() => this.#writes.delete(write));
-  }
-
-  #handleHeld(session: Session): void {
-    const frames = session.takeHeldFrames();
-    for (const frame of frames) this.#options.frames().handle(session, frame);
   }
 }
 

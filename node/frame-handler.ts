@@ -31,6 +31,8 @@ const excessFramesMax = 10_000;
 export class FrameHandler {
   readonly #options: FrameHandlerOptions;
   readonly #limiter: FrameLimiter;
+  /** Whose fresh token is being checked. */
+  readonly #checking = new Set<Session>();
 
   constructor(options: FrameHandlerOptions) {
     this.#options = options;
@@ -59,10 +61,20 @@ export class FrameHandler {
     const decoded = codec.decodeClient(bytes);
     if (!decoded.ok) return this.#invalid(session, decoded);
     counters.framesIn[decoded.value.type]++;
-    if (!session.holdFrame(decoded.value)) this.handle(session, decoded.value);
+    this.#take(session, decoded.value);
   }
 
-  handle(session: Session, frame: ClientFrame): void {
+  /** Handles the frames that a session has kept, in order. Some may have to be kept once more. */
+  handleHeld(session: Session): void {
+    for (const frame of session.takeHeldFrames()) this.#take(session, frame);
+  }
+
+  #take(session: Session, frame: ClientFrame): void {
+    // What follows an `auth` is meant by the rights of the new token.
+    if (!session.holdFrame(frame, this.#checking.has(session))) this.#handle(session, frame);
+  }
+
+  #handle(session: Session, frame: ClientFrame): void {
     switch (frame.type) {
       case 'subscribe':
         return this.#options.subscriptions.subscribe(session, frame.topics, frame.req);
@@ -76,7 +88,7 @@ export class FrameHandler {
       case 'ping':
         return this.#pong(session);
       case 'auth':
-        return this.#own(session, this.#authenticate(session, frame));
+        return this.#own(session, this.#renew(session, frame));
     }
   }
 
@@ -110,6 +122,16 @@ export class FrameHandler {
   #pong(session: Session): void {
     const floors = this.#options.subscriptions.floors(session);
     session.send(floors === undefined ? { type: 'pong' } : { type: 'pong', floors });
+  }
+
+  async #renew(session: Session, frame: ClientFrame & { type: 'auth' }): Promise<void> {
+    this.#checking.add(session);
+    try {
+      await this.#authenticate(session, frame);
+    } finally {
+      this.#checking.delete(session);
+    }
+    this.handleHeld(session);
   }
 
   /** A fresh token of the same user. What it no longer grants ends. */

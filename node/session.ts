@@ -25,7 +25,7 @@ export interface SessionIdentity {
   readonly format: PayloadFormat;
 }
 
-/** Frames kept while the session cannot be answered: before `welcome`, or until a slow reader has drained. */
+/** Frames kept while they cannot be handled: before `welcome`, until a slow reader has drained, or while a fresh token is checked. */
 const heldFramesMax = 256;
 
 /**
@@ -128,9 +128,12 @@ export class Session implements AttachmentHost, FrameRate {
     if (outbox.length > heldFramesMax) this.close('slowConsumer', 'does not read its answers');
   }
 
-  /** Whether the frame has to wait; then it is kept, and handed out by `takeHeldFrames`. */
-  holdFrame(frame: ClientFrame): boolean {
-    if (this.#state === 'open') return false;
+  /**
+   * Whether the frame has to wait; then it is kept, and handed out by `takeHeldFrames`.
+   * @param anyway for a reason that the session does not know
+   */
+  holdFrame(frame: ClientFrame, anyway = false): boolean {
+    if (this.#state === 'open' && !anyway) return false;
     if (this.#state === 'closed') return true;
     this.#heldFrames ??= [];
     this.#heldFrames.push(frame);

@@ -1,9 +1,9 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { connect as connectTcp, type AddressInfo, type Socket } from 'node:net';
-import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { SignJWT, UnsecuredJWT } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { connect, handshake, TestClient, type Answer } from '../support/client.js';
 import { runCli } from '../support/child.js';
+import { KeySet } from '../support/key-set.js';
 import { startNode, type NodeProcess } from '../support/node-process.js';
 import { scrape, untilEmpty } from '../support/scrape.js';
 import { Signal } from '../support/signal.js';
@@ -379,66 +379,5 @@ class RawLine {
     await this.#signal.until('an answer or the end', () => this.#closed || this.#text.includes('\r\n\r\n'));
     this.#socket.destroy();
     return this.#text;
-  }
-}
-
-/** A key set URL that answers only when it is told to. */
-class KeySet {
-  readonly url: string;
-  readonly #server: Server;
-  readonly #signal: Signal;
-  readonly #waiting: ServerResponse[];
-  readonly #keys: Awaited<ReturnType<typeof generateKeyPair>>;
-
-  private constructor(server: Server, waiting: ServerResponse[], signal: Signal, keys: KeySet['keys']) {
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
-    this.#server = server;
-    this.#waiting = waiting;
-    this.#signal = signal;
-    this.#keys = keys;
-  }
-
-  static async start(): Promise<KeySet> {
-    const keys = await generateKeyPair('ES256');
-    const waiting: ServerResponse[] = [];
-    const signal = new Signal();
-    const server = createServer((_request, response) => {
-      waiting.push(response);
-      signal.notify();
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return new KeySet(server, waiting, signal, keys);
-  }
-
-  get keys() {
-    return this.#keys;
-  }
-
-  sign(sub: string): Promise<string> {
-    return new SignJWT({ sub, can: { sub: ['>'] } })
-      .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
-      .setAudience('tests')
-      .setIssuer('tests')
-      .setExpirationTime('10m')
-      .sign(this.#keys.privateKey);
-  }
-
-  /** Waits until the node asks for the keys. */
-  asked(): Promise<void> {
-    return this.#signal.until('the node asks for the keys', () => this.#waiting.length > 0);
-  }
-
-  answer(): void {
-    void exportJWK(this.#keys.publicKey).then((jwk) => {
-      const body = JSON.stringify({ keys: [{ ...jwk, kid: 'k1', alg: 'ES256', use: 'sig' }] });
-      for (const response of this.#waiting) {
-        response.setHeader('content-type', 'application/json').end(body);
-      }
-    });
-  }
-
-  close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
   }
 }
