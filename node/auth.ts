@@ -1,15 +1,16 @@
 import { createHash, createPublicKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { decodeJwt, jwtVerify, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions } from 'jose';
+import { decodeJwt, jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose';
 import { isUserId } from '../protocol/topic.js';
 import { createBlockedTokens } from './blocked-tokens.js';
 import { ConfigError, type Config } from './config.js';
 import { GrantsCache } from './grants-cache.js';
 import { allGrants, readTopics, type Grants } from './grants.js';
-import { verifyHmacToken } from './hmac-token.js';
-import { createRemoteKeys } from './jwks.js';
+import { createRemoteKeys, type KeySource } from './jwks.js';
 import type { Logger } from './log.js';
 import { ownText } from './own-text.js';
+import { publicKeyCheck, secretCheck } from './signature-checks.js';
+import { verifyToken } from './signed-token.js';
 
 /** Who is behind a connection or a request, and what they may do. */
 export interface Principal {
@@ -82,7 +83,7 @@ export function createAuthenticator(config: AuthConfig, options: AuthOptions = {
     const tokenId = tokenIdOf(token);
     if (blocked.has(tokenId)) return refuse('the token is blocked');
     try {
-      // No `await` where there is nothing to wait for: see `hmac-token.ts`.
+      // No `await` where there is nothing to wait for: see `signed-token.ts`.
       const verified = verify(token, now());
       const payload = verified instanceof Promise ? await verified : verified;
       // Blocked while its check was waiting for a key set.
@@ -168,23 +169,32 @@ type Verify = (token: string, nowMs: number) => JWTPayload | Promise<JWTPayload>
 /** Undefined when no kind of token is configured, but an API key. */
 function createVerifier(config: AuthConfig, log: AuthOptions['log']): Verify | undefined {
   const { jwtAlgorithms, jwtAudience, jwtIssuer, jwtSecret } = config;
+  const checks = {
+    algorithms: jwtAlgorithms,
+    ...(jwtAudience !== undefined && { audience: jwtAudience }),
+    ...(jwtIssuer !== undefined && { issuer: jwtIssuer }),
+  };
   if (jwtSecret !== undefined) {
     const secret = Buffer.from(jwtSecret);
-    const checks = {
-      algorithms: jwtAlgorithms,
-      ...(jwtAudience !== undefined && { audience: jwtAudience }),
-      ...(jwtIssuer !== undefined && { issuer: jwtIssuer }),
+    return (token, nowMs) => {
+      const payload = verifyToken(token, (alg) => secretCheck(secret, alg), checks, nowMs / 1000);
+      if (payload === undefined) throw new Error('not an algorithm of a secret');
+      return payload;
     };
-    return (token, nowMs) => verifyHmacToken(token, secret, checks, nowMs / 1000);
   }
-  const getKey = createKeySource(config, log);
-  if (getKey === undefined) return undefined;
+  const keys = createKeySource(config, log);
+  if (keys === undefined) return undefined;
   const options = verifyOptions(config);
-  return async (token, nowMs) =>
-    (await jwtVerify(token, getKey, { ...options, currentDate: new Date(nowMs) })).payload;
+  const find = (alg: string, kid: string | undefined) => {
+    const key = keys.known(alg, kid);
+    return key === undefined ? undefined : publicKeyCheck(key, alg);
+  };
+  const verifyLater = async (token: string, nowMs: number) =>
+    (await jwtVerify(token, keys.getKey, { ...options, currentDate: new Date(nowMs) })).payload;
+  return (token, nowMs) => verifyToken(token, find, checks, nowMs / 1000) ?? verifyLater(token, nowMs);
 }
 
-function createKeySource(config: AuthConfig, log: AuthOptions['log']): JWTVerifyGetKey | undefined {
+function createKeySource(config: AuthConfig, log: AuthOptions['log']): KeySource | undefined {
   if (config.jwtPublicKeyFile !== undefined) return publicKey(config.jwtPublicKeyFile);
   if (config.jwksUrl === undefined) return undefined;
   return createRemoteKeys(new URL(config.jwksUrl), {
@@ -193,10 +203,10 @@ function createKeySource(config: AuthConfig, log: AuthOptions['log']): JWTVerify
 }
 
 /** jose imports a key object once per algorithm, and refuses algorithms that do not fit it. */
-function publicKey(path: string): JWTVerifyGetKey {
+function publicKey(path: string): KeySource {
   try {
     const key = createPublicKey(readFileSync(path));
-    return () => key;
+    return { getKey: () => key, known: () => key };
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
     throw new ConfigError([`jwtPublicKeyFile: expected a public key in PEM in ${path} (${reason})`]);

@@ -1,4 +1,13 @@
+import { KeyObject } from 'node:crypto';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+
+/** Where the keys that check tokens come from. */
+export interface KeySource {
+  /** As jose's verifier asks; rejects when no key fits. */
+  readonly getKey: JWTVerifyGetKey;
+  /** What `getKey` would answer, where that is known at once. */
+  known(alg: string, kid: string | undefined): KeyObject | undefined;
+}
 
 export interface KeySetOptions {
   /** After this long the set is read again, while the old one still serves. */
@@ -31,18 +40,28 @@ const firstReadCooldownMs = 2000;
  * serves until a newer one was read, and attempts are limited when they fail, too.
  *
  * A set that is older than `maxAgeMs` is refreshed beside the check; one older than twice that (nobody connected for so long) is
- * waited for, so that a key withdrawn long ago is not accepted once more. The resolver rejects when no key fits.
+ * waited for, so that a key withdrawn long ago is not accepted once more.
  */
-export function createRemoteKeys(url: URL, options: Partial<KeySetOptions> = {}): JWTVerifyGetKey {
+export function createRemoteKeys(url: URL, options: Partial<KeySetOptions> = {}): KeySource {
   const { maxAgeMs, cooldownMs, timeoutMs, now, onFailure } = { ...defaultOptions, ...options };
+  let text: string | undefined;
   let keys: JWTVerifyGetKey | undefined;
+  /** Which key jose has taken of the set for an algorithm and key id; there are few, as only keys of the set are found. */
+  let found = new Map<string, KeyObject>();
   let readAt = -Infinity;
   let triedAt = -Infinity;
   let reading: Promise<void> | undefined;
 
   async function read(): Promise<void> {
     try {
-      keys = createLocalJWKSet(await fetchKeySet(url, timeoutMs));
+      const newest = await fetchKeySet(url, timeoutMs);
+      // Mostly nothing has changed, and then what was found stays.
+      if (newest !== text) {
+        // jose checks the shape.
+        keys = createLocalJWKSet(JSON.parse(newest) as JSONWebKeySet);
+        found = new Map();
+        text = newest;
+      }
       readAt = now();
     } catch (error) {
       onFailure(error);
@@ -61,7 +80,15 @@ export function createRemoteKeys(url: URL, options: Partial<KeySetOptions> = {})
     return reading ?? Promise.resolve();
   }
 
-  return async (header, token) => {
+  async function resolve(set: JWTVerifyGetKey, ...[header, token]: Parameters<JWTVerifyGetKey>) {
+    const key = await set(header, token);
+    if (set === keys && key instanceof CryptoKey) {
+      found.set(nameOf(header.alg, header.kid), KeyObject.from(key));
+    }
+    return key;
+  }
+
+  async function getKey(...[header, token]: Parameters<JWTVerifyGetKey>) {
     const age = now() - readAt;
     if (age >= maxAgeMs) {
       const refreshed = refresh();
@@ -70,23 +97,37 @@ export function createRemoteKeys(url: URL, options: Partial<KeySetOptions> = {})
     if (keys === undefined) throw new errors.JWKSNoMatchingKey('no key set could be read yet');
     const before = keys;
     try {
-      return await before(header, token);
+      return await resolve(before, header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       await refresh();
       if (keys === before) throw error;
-      return keys(header, token);
+      return resolve(keys, header, token);
     }
-  };
+  }
+
+  function known(alg: string, kid: string | undefined): KeyObject | undefined {
+    const age = now() - readAt;
+    // `getKey` waits for the newer set.
+    if (age >= 2 * maxAgeMs) return undefined;
+    if (age >= maxAgeMs) void refresh();
+    return found.get(nameOf(alg, kid));
+  }
+
+  return { getKey, known };
 }
 
-async function fetchKeySet(url: URL, timeoutMs: number): Promise<JSONWebKeySet> {
+/** Algorithms have no space in them. */
+function nameOf(alg: string, kid: unknown): string {
+  return typeof kid === 'string' ? `${alg} ${kid}` : alg;
+}
+
+async function fetchKeySet(url: URL, timeoutMs: number): Promise<string> {
   const response = await fetch(url, {
     headers: { accept: 'application/json, application/jwk-set+json' },
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   });
   if (!response.ok) throw new Error(`the key set was answered with status ${response.status}`);
-  // `createLocalJWKSet` checks the shape.
-  return (await response.json()) as JSONWebKeySet;
+  return response.text();
 }

@@ -1,3 +1,4 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,6 +18,7 @@ import { apiKeyUserId, createAuthenticator, tokenIdOf, type AuthConfig } from '.
 import { createBlockedTokens } from '../../node/blocked-tokens.js';
 import { ConfigError, loadConfig } from '../../node/config.js';
 import { createRemoteKeys } from '../../node/jwks.js';
+import { publicKeyCheck } from '../../node/signature-checks.js';
 
 const secret = 'a secret of the tests, long enough for HS512: 0123456789abcdef';
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -176,6 +178,84 @@ describe('a public key file', () => {
   });
 });
 
+/** Whether a check is over before the event loop turns: then µWS can still join what it writes for a handshake. */
+async function isAtOnce(check: Promise<unknown>): Promise<boolean> {
+  let isOver = false;
+  void check.then(() => (isOver = true));
+  // Runs when no promise has anything left to do.
+  const atOnce = await new Promise<boolean>((resolve) => process.nextTick(() => resolve(isOver)));
+  await check;
+  return atOnce;
+}
+
+describe.each<[string, boolean]>([
+  ['RS256', true],
+  ['RS512', true],
+  ['PS256', true],
+  ['PS384', true],
+  ['ES256', true],
+  ['EdDSA', true],
+  ['Ed25519', true],
+  ['ES384', false],
+  ['ES512', false],
+])('a public key for %s', (alg, atOnce) => {
+  async function keyFile() {
+    const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+    const path = join(folder, `${alg}-${Math.random()}.pem`);
+    writeFileSync(path, await exportSPKI(publicKey));
+    const auth = createAuthenticator(configWith({ TOPICAST_JWT_PUBLIC_KEY_FILE: path }));
+    const tokenOf = (claims: JWTPayload = {}) =>
+      new SignJWT({ sub: 'u', exp: inAnHour(), ...claims }).setProtectedHeader({ alg }).sign(privateKey);
+    return { auth, tokenOf };
+  }
+
+  it(atOnce ? 'checks at once' : 'checks beside the event loop', async () => {
+    const { auth, tokenOf } = await keyFile();
+    const token = await tokenOf();
+    expect(await auth.authenticate(token)).toMatchObject({ userId: 'u' });
+    expect(await isAtOnce(auth.authenticate(token))).toBe(atOnce);
+  });
+
+  it('refuses what is not signed so, or not valid', async () => {
+    const { auth, tokenOf } = await keyFile();
+    const [header = '', payload = '', signature = ''] = (await tokenOf()).split('.');
+    const other = await keyFile();
+    const flipped = Buffer.from(signature, 'base64url');
+    flipped[8]! ^= 1;
+    const forged = Buffer.from(JSON.stringify({ sub: 'root', exp: inAnHour() })).toString('base64url');
+    const tokens = [
+      await other.tokenOf(),
+      `${header}.${forged}.${signature}`,
+      `${header}.${payload}.${flipped.toString('base64url')}`,
+      `${header}.${payload}.${signature.slice(0, -4)}`,
+      `${header}.${payload}.${signature}AAAA`,
+      `${header}.${payload}.`,
+      `${header}.${payload}`,
+      await tokenOf({ exp: inAnHour() - 3601 }),
+      await tokenOf({ nbf: inAnHour() }),
+      await tokenOf({ sub: 'a b' }),
+    ];
+    for (const token of tokens) expect(await auth.authenticate(token)).toBeUndefined();
+  });
+});
+
+it('a public key does not check the tokens of an algorithm that it does not fit', async () => {
+  const pairs = await Promise.all(['RS256', 'ES256', 'ES384', 'EdDSA'].map((alg) => generateKeyPair(alg)));
+  const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
+  const files = [...(await Promise.all(pairs.map(({ publicKey }) => exportSPKI(publicKey))))];
+  files.push(small.publicKey.export({ type: 'spki', format: 'pem' }).toString());
+  for (const [i, pem] of files.entries()) {
+    const key = createPublicKey(pem);
+    const fitting = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256', 'none'].filter(
+      (alg) => publicKeyCheck(key, alg) !== undefined,
+    );
+    expect(fitting).toEqual([['RS256', 'PS256'], ['ES256'], [], ['EdDSA'], []][i]);
+  }
+  expect(
+    publicKeyCheck(createPrivateKey(small.privateKey.export({ type: 'pkcs8', format: 'pem' })), 'RS256'),
+  ).toBe(undefined);
+});
+
 describe('the API key', () => {
   const auth = createAuthenticator(configWith({ TOPICAST_API_KEY: 'the-key' }));
 
@@ -265,6 +345,47 @@ describe('a key set URL', () => {
     expect(issuer.state.requests).toBe(1);
   });
 
+  it('checks at once with a key that it has used before, until the set is another', async () => {
+    const issuer = await issuerWith('k1', 'k2');
+    const auth = createAuthenticator(
+      configWith({ TOPICAST_JWKS_URL: issuer.url, TOPICAST_JWT_AUDIENCE: 'tc', TOPICAST_JWT_ISSUER: 'shop' }),
+    );
+    const token = await issuer.tokenOf('k1');
+    expect(await isAtOnce(auth.authenticate(token))).toBe(false);
+    expect(await isAtOnce(auth.authenticate(token))).toBe(true);
+    expect(await auth.authenticate(token)).toMatchObject({ userId: 'u' });
+    for (const claims of [{ aud: 'other' }, { iss: 'other' }, { exp: inAnHour() - 3601 }]) {
+      expect(await auth.authenticate(await issuer.tokenOf('k1', claims))).toBeUndefined();
+    }
+    const [, payload = '', signature = ''] = token.split('.');
+    const header = Buffer.from(JSON.stringify({ alg: 'ES256', kid: 'k2' })).toString('base64url');
+    expect(await auth.authenticate(await issuer.tokenOf('k2'))).toMatchObject({ userId: 'u' });
+    expect(await auth.authenticate(`${header}.${payload}.${signature}`)).toBeUndefined();
+  });
+
+  it('knows at once what it has found, as long as that is in the set, and asks beside', async () => {
+    const { clock, find, issuer, keys } = await clocked('k1', 'k2');
+    expect(keys.known('ES256', 'k1')).toBeUndefined();
+    await find('k1');
+    await find('k2');
+    expect(keys.known('ES256', 'k1')).toBeDefined();
+    expect(keys.known('RS256', 'k1')).toBeUndefined();
+    // Read again without a change: nothing is forgotten.
+    clock.ms = 1000;
+    expect(keys.known('ES256', 'k1')).toBeDefined();
+    await find('x').catch(() => undefined);
+    expect(issuer.state.requests).toBe(2);
+    expect(keys.known('ES256', 'k1')).toBeDefined();
+    issuer.removeKey('k2');
+    clock.ms = 2000;
+    await find('x').catch(() => undefined);
+    expect(keys.known('ES256', 'k2')).toBeUndefined();
+    await find('k1');
+    // Too old to be believed: `getKey` waits for the newer set.
+    clock.ms = 4000;
+    expect(keys.known('ES256', 'k1')).toBeUndefined();
+  });
+
   async function clocked(...kids: string[]) {
     const issuer = await issuerWith(...kids);
     const clock = { ms: 0 };
@@ -275,8 +396,8 @@ describe('a key set URL', () => {
       now: () => clock.ms,
       onFailure: (error) => failures.push(error),
     });
-    const find = async (kid: string) => keys({ alg: 'ES256', kid }, { payload: '', signature: '' });
-    return { issuer, clock, failures, find };
+    const find = async (kid: string) => keys.getKey({ alg: 'ES256', kid }, { payload: '', signature: '' });
+    return { issuer, clock, failures, find, keys };
   }
 
   it('finds a new key at once, and asks at most once in the cooldown', async () => {
