@@ -26,12 +26,12 @@ const chartSpecs: readonly ChartSpec[] = [
   { title: 'Time', figures: ['seconds', 'idealSeconds'] },
   {
     title: 'Memory a session',
-    figures: ['rssBytesPerSession', 'rssCollectedBytesPerSession', 'heapBytesPerSession'],
+    figures: ['rssBytesPerSession', 'heapBytesPerSession'],
   },
   { title: 'Memory a socket', figures: ['rssBytesPerSocket'] },
   {
     title: 'Memory a hosted topic',
-    figures: ['rssBytesPerTopic', 'rssCollectedBytesPerTopic', 'heapBytesPerTopic'],
+    figures: ['rssBytesPerTopic', 'heapBytesPerTopic'],
     log: true,
   },
   { title: 'Handshakes', figures: ['handshakesPerSec'] },

@@ -126,7 +126,6 @@ export function memoryFigures(steps: readonly MemoryStep[]): { sessions: number;
         ...figures,
         rssBytesPerSession: each.rss,
         heapBytesPerSession: each.heap,
-        rssCollectedBytesPerSession: each.rssCollected,
       },
     };
   });

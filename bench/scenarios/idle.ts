@@ -57,7 +57,6 @@ export const idle = defineScenario({
             sockets,
             rssBytesPerSession: each.rss,
             heapBytesPerSession: each.heap,
-            rssCollectedBytesPerSession: each.rssCollected,
             serverRssMb: after.rss / 1e6,
             serverCpuShare: used / values.idle,
           },

@@ -12,8 +12,6 @@ export interface MemoryUse {
   readonly rss: number;
   /** Of JavaScript objects, after a collection. */
   readonly heap: number;
-  /** RSS after that collection: without the garbage, and with what the allocators keep for later. */
-  readonly rssCollected: number;
 }
 
 /** Reads the memory of nodes that were started with its `options`. */
@@ -47,20 +45,15 @@ export function memoryReader(context: ScenarioContext): MemoryReader {
       const rssOf = (): number => sum(pids.map(rssBytesOf));
       const rss = await untilSteady(rssOf, steadySec, context.signal);
       const heap = sum(await Promise.all(pids.map(collect)));
-      const rssCollected = await untilSteady(rssOf, Math.min(steadySec, afterCollectionSec), context.signal);
-      return { rss, heap, rssCollected };
+      return { rss, heap };
     },
   };
 }
-
-/** V8 gives pages back from another thread. */
-const afterCollectionSec = 3;
 
 /** What each of `count` more has taken. */
 export function memoryEach(before: MemoryUse, after: MemoryUse, count: number): MemoryUse {
   return {
     rss: (after.rss - before.rss) / count,
     heap: (after.heap - before.heap) / count,
-    rssCollected: (after.rssCollected - before.rssCollected) / count,
   };
 }

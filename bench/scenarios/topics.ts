@@ -31,7 +31,6 @@ export const topics = defineScenario({
           sockets,
           rssBytesPerTopic: each.rss,
           heapBytesPerTopic: each.heap,
-          rssCollectedBytesPerTopic: each.rssCollected,
         },
       });
     }
