@@ -58,6 +58,8 @@ export class NatsLink {
   #connected = true;
   #closing = false;
 
+  #taking: Promise<void> | undefined;
+
   private constructor(nc: NatsConnection) {
     this.nc = nc;
     // One follower for all who watch, from the start: a loss that nobody watches yet counts too. It ends with the connection, which ends only by `close`.
@@ -146,6 +148,24 @@ export class NatsLink {
     } catch (error) {
       throw unavailable('NATS does not answer', error);
     }
+  }
+
+  /**
+   * Resolves when the server has read everything that was handed over before: one that hangs without closing its connection takes nothing. Those who ask in
+   * one turn of the event loop share a question.
+   * @throws BrokerError `unavailable`: it is not known whether it has
+   */
+  taken(): Promise<void> {
+    this.#taking ??= new Promise((resolve, reject) => {
+      const fail = (error?: unknown): void => reject(unavailable('NATS does not answer', error));
+      setImmediate(() => {
+        this.#taking = undefined;
+        const timer = setTimeout(fail, requestMsMax);
+        const end = (then: () => void) => () => (clearTimeout(timer), then());
+        this.nc.flush().then(end(resolve), (error: unknown) => end(() => fail(error))());
+      });
+    });
+    return this.#taking;
   }
 
   async #follow(): Promise<void> {

@@ -46,6 +46,7 @@ export class NatsPublishing {
     if (durable === undefined) {
       const refused = this.#sendLive(message);
       if (refused !== undefined) throw refused;
+      await this.#parts.link.taken();
       return undefined;
     }
     const { newest } = durable;
@@ -58,10 +59,12 @@ export class NatsPublishing {
     if (!isConnected()) return messages.map(outOfReach);
     const outcomes = messages.map((): PublishOutcome => undefined);
     const shares = new Map<NatsDurable, Share>();
+    const live: number[] = [];
     for (const [place, message] of messages.entries()) {
       const durable = all.get(namespaceOf(message.topic));
       if (durable === undefined) {
         outcomes[place] = this.#sendLive(message);
+        live.push(place);
         continue;
       }
       let share = shares.get(durable);
@@ -69,7 +72,10 @@ export class NatsPublishing {
       share.messages.push(message);
       share.places.push(place);
     }
-    await Promise.all([...shares].map(([durable, share]) => this.#storeShare(durable, share, outcomes)));
+    await Promise.all([
+      ...[...shares].map(([durable, share]) => this.#storeShare(durable, share, outcomes)),
+      this.#settleLive(live, outcomes),
+    ]);
     return outcomes;
   }
 
@@ -108,6 +114,15 @@ export class NatsPublishing {
       return await checkedPlace(durable, newest, ack);
     } catch (error) {
       return toError(error);
+    }
+  }
+
+  async #settleLive(places: readonly number[], outcomes: PublishOutcome[]): Promise<void> {
+    if (places.length === 0) return;
+    try {
+      await this.#parts.link.taken();
+    } catch (error) {
+      for (const place of places) outcomes[place] ??= toError(error);
     }
   }
 

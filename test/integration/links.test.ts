@@ -75,3 +75,31 @@ test('metrics and welcome tell whether NATS is in reach, and topics are answered
   stream.close();
   await Promise.all([before.close(), late.close()]);
 });
+
+test('what a NATS server that hangs does not take is not accepted', async () => {
+  const path = '/v1/topics/price.hung/messages';
+  expect((await callApi(node.port, 'POST', path, { n: 1 })).status).toBe(202);
+  const client = await connect({ port: node.port, token: apiKey, topics: ['price.hung'] });
+  await client.frame('subscribed');
+  await nats.kill(0, 'SIGSTOP');
+  try {
+    client.send({ type: 'publish', req: 1, topic: 'price.hung', data: { format: 'json', text: '{"n":2}' } });
+    const messages = [{ topic: 'price.hung', data: { n: 3 } }];
+    const [single, batch, error] = await Promise.all([
+      callApi(node.port, 'POST', path, { n: 4 }),
+      callApi(node.port, 'POST', '/v1/publish', { messages }),
+      client.frame('error'),
+    ]);
+    for (const answer of [single, batch]) {
+      expect(answer).toMatchObject({ status: 503, body: { error: { code: 'unavailable' } } });
+    }
+    expect(error).toMatchObject({ req: 1, code: 'unavailable' });
+  } finally {
+    await nats.kill(0, 'SIGCONT');
+  }
+  await untilLinks(1, 1);
+  await eventually('it is taken again', async () => {
+    return (await callApi(node.port, 'POST', path, { n: 5 })).status === 202;
+  });
+  await client.close();
+});
