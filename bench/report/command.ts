@@ -1,6 +1,6 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { parseResult, type BenchResult } from '../result/result.js';
+import { save } from '../result/save.js';
 import { reportHtml } from './report.js';
 
 /** A file that cannot be taken for the result of a scenario. Its message names it. */
@@ -15,15 +15,21 @@ export class NotAResult extends Error {
  */
 export async function runReport(files: readonly string[], out: string): Promise<void> {
   const page = await reportHtml(await Promise.all(files.map(readResult)));
-  await mkdir(dirname(out), { recursive: true });
-  await writeFile(out, page);
+  try {
+    await save(out, page);
+  } catch (cause) {
+    throw new Error(`cannot write ${out}: ${messageOf(cause)}`, { cause });
+  }
 }
 
 async function readResult(file: string): Promise<BenchResult> {
   try {
     return parseResult(await readFile(file, 'utf8'));
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new NotAResult(`${file}: ${why}`, { cause });
+    throw new NotAResult(`${file}: ${messageOf(cause)}`, { cause });
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,3 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { NotAResult, runReport } from '../../bench/report/command.js';
 import { scenarios } from '../../bench/scenarios/index.js';
@@ -8,6 +6,7 @@ import { createProgress } from '../../bench/scenarios/progress.js';
 import { runScenario } from '../../bench/scenarios/run.js';
 import type { Scenario } from '../../bench/scenarios/scenario.js';
 import type { BenchResult } from '../../bench/result/result.js';
+import { checkSaves, save } from '../../bench/result/save.js';
 import { resultTable } from '../../bench/result/table.js';
 import { CliFailure, describe, UsageError } from './errors.js';
 import { writeLine, type CliIo } from './io.js';
@@ -35,9 +34,16 @@ function createBench(parts: BenchParts): Command {
     .addHelpText(
       'after',
       '\nExamples:\n  topicast bench fanout --help\n  topicast bench fanout --sockets 5000 --rate 100 --json fanout.json\n  topicast bench report bench-results/*.json\n' +
-        '\nExit codes: 0 measured, 1 a count was off or nothing could be measured, 2 wrong usage.',
+        '\nExit codes: 0 measured, 1 a count was off, nothing could be measured or written, 2 wrong usage.',
     )
-    .action(() => root.outputHelp());
+    .usage('<name> [options]')
+    .argument('[name]')
+    .allowExcessArguments()
+    .action((name: string | undefined) => {
+      if (name === undefined) return root.outputHelp();
+      const known = [...scenarios.map((scenario) => scenario.name), 'report'].join(', ');
+      throw new UsageError(`there is no scenario ${name}; there are ${known}`);
+    });
   for (const scenario of scenarios) addScenario(root, scenario, parts);
   addReport(root, parts);
   return root;
@@ -49,9 +55,13 @@ function addScenario(root: Command, scenario: Scenario, parts: BenchParts): void
   command
     .option('--json <file>', 'where the result is written; bench-results/<name>-<time>.json unless given')
     .action(async ({ json, ...values }: Record<string, unknown>) => {
+      const file = typeof json === 'string' ? json : fileFor(scenario.name);
+      await writing(file, () => checkSaves(file));
       const result = await measure(scenario, values, parts);
-      await save(typeof json === 'string' ? json : fileFor(result), result, parts);
+      // Before it is written: the figures may have taken an hour.
       await print(result, parts);
+      await writing(file, () => save(file, `${JSON.stringify(result, null, 2)}\n`));
+      await writeLine(parts.io.stderr, `written: ${file}`);
       if (result.faults.length > 0) {
         throw new CliFailure(`${scenario.name} has failed: ${result.faults.join('; ')}`);
       }
@@ -105,20 +115,19 @@ async function measure(
   }
 }
 
-function fileFor({ scenario, startedAt }: BenchResult): string {
-  return `bench-results/${scenario}-${startedAt.replaceAll(':', '-')}.json`;
+function fileFor(name: string): string {
+  return `bench-results/${name}-${new Date().toISOString().replaceAll(':', '-')}.json`;
 }
 
-async function save(file: string, result: BenchResult, { io }: BenchParts): Promise<void> {
+async function writing(file: string, write: () => Promise<void>): Promise<void> {
   try {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, `${JSON.stringify(result, null, 2)}\n`);
-  } catch (error) {
-    // The figures are still printed: they may have taken an hour.
-    await writeLine(io.stderr, `cannot write ${file}: ${describe(error)}`);
-    return;
+    await write();
+  } catch (cause) {
+    throw new CliFailure(
+      `cannot write ${file === '' ? 'to a file without a name' : file}: ${describe(cause)}`,
+      { cause },
+    );
   }
-  await writeLine(io.stderr, `written: ${file}`);
 }
 
 async function print(result: BenchResult, { io }: BenchParts): Promise<void> {

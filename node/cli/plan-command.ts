@@ -1,5 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { formatCosts } from '../../bench/plan/costs.js';
 import { inputNames, inputSpecs, PlanInputError, type InputName } from '../../bench/plan/inputs.js';
@@ -22,6 +21,7 @@ import {
   type PlanAnswer,
   type PlanRequest,
 } from '../../bench/plan/session.js';
+import { save as saveFile } from '../../bench/result/save.js';
 import { flagOf } from '../../bench/scenarios/options.js';
 import { CliFailure, describe, UsageError } from './errors.js';
 import { writeLine, type CliIo } from './io.js';
@@ -183,8 +183,7 @@ async function read(name: string): Promise<NamedText> {
 
 async function save(name: string, text: string, io: CliIo): Promise<void> {
   try {
-    await mkdir(dirname(name), { recursive: true });
-    await writeFile(name, text);
+    await saveFile(name, text);
   } catch (error) {
     throw new CliFailure(`cannot write ${name}: ${describe(error)}`, { cause: error });
   }

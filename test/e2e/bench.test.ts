@@ -138,11 +138,25 @@ describe('the command', () => {
     expect(child.stderr).toMatch(/needs \d+\.\d GB, \d+\.\d are available: --sockets \d+/);
   });
 
+  it('says before it measures that the result cannot be written', async () => {
+    for (const file of ['/proc/none/fanout.json', '/proc/fanout.json', tmpdir(), '']) {
+      const child = runCli(['bench', 'fanout', '--json', file]);
+      expect(await child.exited, file).toBe(1);
+      expect(child.stderr).toMatch(/^error: cannot write [^\n]+\n$/);
+    }
+  });
+
   it('lists the scenarios, and refuses what it does not know', async () => {
     const list = runCli(['bench']);
     expect(await list.exited).toBe(0);
     expect(list.stdout).toContain('fanout [options]');
-    for (const args of [['nothing'], ['fanout', '--sockets', '1'], ['fanout', '--nothing']]) {
+    const unknown = runCli(['bench', 'nothing']);
+    expect(await unknown.exited).toBe(2);
+    expect(unknown.stderr).toContain('there is no scenario nothing; there are fanout, compare');
+    for (const args of [
+      ['fanout', '--sockets', '1'],
+      ['fanout', '--nothing'],
+    ]) {
       expect(await runCli(['bench', ...args]).exited, args.join(' ')).toBe(2);
     }
   });

@@ -375,6 +375,21 @@ describe('command', () => {
         await expect(failing).rejects.toThrow(file);
         await expect(failing).rejects.toThrow(NotAResult);
       }
+      await expect(runReport([good], folder)).rejects.toThrow(`cannot write ${folder}: EISDIR`);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('a page that can never be written ends with an error', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'topicast-report-'));
+    try {
+      const good = join(folder, 'good.json');
+      await writeFile(good, JSON.stringify(idle(2345, 1)));
+      // In /proc no folder can be made, whoever tries.
+      await expect(runReport([good], '/proc/pages/report.html')).rejects.toThrow("mkdir '/proc/pages'");
+      const belowFile = join(good, 'pages/report.html');
+      await expect(runReport([good], belowFile)).rejects.toThrow(`cannot write ${belowFile}: ENOTDIR`);
     } finally {
       await rm(folder, { recursive: true });
     }

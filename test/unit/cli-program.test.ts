@@ -93,6 +93,8 @@ describe('wrong usage', () => {
     ['a malformed grant', ['token', '--sub', 'alice', '--secret', 's', '--can-sub', 'item..x']],
     ['a grant for a malformed user', ['token', '--sub', 'alice', '--secret', 's', '--can-push', 'a b']],
     ['an unknown option of serve', ['serve', '--prot', '1']],
+    ['an unknown scenario', ['bench', 'nothing', '--sockets', '5']],
+    ['no file to report', ['bench', 'report']],
   ];
   it.each(cases)('%s ends with 2', async (_what, args) => {
     const outcome = await run(args);
