@@ -41,14 +41,31 @@ export interface FleetOptions {
   readonly program?: HerdProgram;
   /** Sockets that a process may hold: 19,500 unless given (20,000 descriptors are a common limit). */
   readonly socketsPerProcessMax?: number;
+  /** A server that answers no upgrade for so long has given up; a minute unless given. */
+  readonly silentMsMax?: number;
 }
 
 const socketsPerProcess = 19_500;
+/** Of any process, beside its sockets: files, and connections to NATS and Redis. */
+const descriptorsBeside = 100;
 
-/** The processes of a fleet, in the order in which they open their sockets: the first probes, the rest, the last probes. */
-export function planHerds(options: FleetOptions): HerdSettings[] {
-  const { napMs = 0, probes = 0, sockets, socketsPerProcessMax = socketsPerProcess } = options;
+/**
+ * The processes of a fleet, in the order in which they open their sockets: the first probes, the rest, the last probes.
+ * @param descriptors that a process may hold
+ * @throws Error when a server cannot hold its share of the sockets: it would leave the others waiting for ever
+ */
+export function planHerds(options: FleetOptions, descriptors = Infinity): HerdSettings[] {
+  const { napMs = 0, probes = 0, sockets } = options;
   if (probes > sockets) throw new RangeError('more probes than sockets');
+  const holds = descriptors - descriptorsBeside;
+  const ofServer = Math.ceil(sockets / options.urls.length);
+  if (ofServer > holds) {
+    throw new Error(
+      `a server would have to hold ${ofServer} sockets, and a process may hold ${descriptors} descriptors here: ` +
+        `use fewer sockets, or allow more descriptors (ulimit -n ${ofServer + descriptorsBeside})`,
+    );
+  }
+  const socketsPerProcessMax = Math.min(options.socketsPerProcessMax ?? socketsPerProcess, holds);
   const bulk = sockets - probes;
   const processes = Math.max(options.processes ?? 1, Math.ceil(bulk / socketsPerProcessMax));
   const firstProbes = Math.ceil(probes / 2);

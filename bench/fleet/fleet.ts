@@ -3,6 +3,7 @@ import { planHerds, type FleetOptions } from './fleet-plan.js';
 import { sumOf, sumStates, type FleetState } from './fleet-state.js';
 import { startHerd, type HerdProcess } from './herd-process.js';
 import { mergeLatencies, type Latencies } from './latencies.js';
+import { descriptorsMax } from './usage.js';
 
 export interface Fleet {
   readonly sockets: number;
@@ -11,7 +12,7 @@ export interface Fleet {
   readonly died: Promise<never>;
   /**
    * Opens all sockets that are not open (those that were dropped come back with their positions). Told what the state is a few times a second.
-   * @throws Error when some cannot be opened, with the first reason; the signal's when aborted
+   * @throws Error when some cannot be opened, with the first reason, or nothing is answered any more; the signal's when aborted
    */
   open(ramp?: Partial<Ramp>, onProgress?: (state: FleetState) => void): Promise<FleetState>;
   state(): Promise<FleetState>;
@@ -48,13 +49,14 @@ export const rampDefault: Ramp = { perSec: 4_000, atOnce: 100, retryRefused: tru
 const progressMs = 250;
 const pollMs = 50;
 const stalledMsDefault = 5_000;
+const silentMsMaxDefault = 60_000;
 
 /** Starts the processes; no socket is open then. @throws Error when one cannot be started; none is left then */
 export async function startFleet(options: FleetOptions, signal?: AbortSignal): Promise<Fleet> {
   signal?.throwIfAborted();
   const herds: HerdProcess[] = [];
   const started = await Promise.allSettled(
-    planHerds(options).map(async (settings) => startHerd(settings, options.program)),
+    planHerds(options, descriptorsMax()).map(async (settings) => startHerd(settings, options.program)),
   );
   for (const one of started) if (one.status === 'fulfilled') herds.push(one.value);
   const failed = started.find((one) => one.status === 'rejected');
@@ -71,6 +73,7 @@ class RunningFleet implements Fleet {
   readonly died: Promise<never>;
   readonly #hasProbes: boolean;
   readonly #atOnce: number;
+  readonly #silentMsMax: number;
   readonly #signal: AbortSignal | undefined;
   #beganAt = 0;
   #cpuAtBegin: readonly number[] = [];
@@ -80,6 +83,7 @@ class RunningFleet implements Fleet {
     this.processes = processes;
     this.#hasProbes = (options.probes ?? 0) > 0;
     this.#atOnce = options.processesAtOnce ?? processes.length;
+    this.#silentMsMax = options.silentMsMax ?? silentMsMaxDefault;
     this.#signal = signal;
     this.died = Promise.race(processes.map((one) => one.died));
     this.died.catch(() => undefined); // Every request rejects with it as well.
@@ -111,15 +115,28 @@ class RunningFleet implements Fleet {
     }
   }
 
-  /** Tells of the state until `opened` settles. @throws the signal's reason */
+  /** Tells of the state until `opened` settles. @throws the signal's reason; Error when the servers answer nothing any more */
   async #watch(opened: Promise<void>, onProgress: (state: FleetState) => void): Promise<void> {
     const settled = opened.then(
       () => true,
       () => true, // Whoever called `open` is told of it.
     );
+    let last = '';
+    let movedAt = performance.now();
     while (!(await Promise.race([settled, pause(progressMs)]))) {
       this.#signal?.throwIfAborted();
-      onProgress(await this.state());
+      const state = await this.state();
+      onProgress(state);
+      const { closed, failed, opening, ready, refused } = state;
+      const now = JSON.stringify([ready, failed, refused, closed]);
+      // Sockets that only wait for the time that a server gave them are no sign of trouble.
+      if (now !== last || opening === 0) movedAt = performance.now();
+      last = now;
+      if (performance.now() - movedAt > this.#silentMsMax) {
+        throw new Error(
+          `${opening} sockets have had no answer for ${this.#silentMsMax / 1000} s; ${ready} of ${this.sockets} are open`,
+        );
+      }
     }
   }
 

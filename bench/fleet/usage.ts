@@ -14,6 +14,12 @@ export function cpuSecondsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSec;
 }
 
+/** Files and sockets that this process, and those that it starts, may hold. Node.js raises the soft limit to the hard one when it starts. */
+export function descriptorsMax(): number {
+  const match = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
+  return match === null ? Infinity : Number(match[1]);
+}
+
 /** Memory of a process that is in RAM, in bytes: `VmRSS` of proc(5) `/proc/<pid>/status`. */
 export function rssBytesOf(pid: number): number {
   const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));

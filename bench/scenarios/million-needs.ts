@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { descriptorsMax } from '../fleet/usage.js';
 import { machineMemory } from '../result/memory.js';
 
 /** What a run takes of this machine. */
@@ -86,14 +87,13 @@ function gb(bytes: number): string {
 
 /** Of this machine, now. */
 export function limitsHere(): Limits {
-  const files = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
   const [first = 0, last = 0] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'latin1')
     .trim()
     .split(/\s+/)
     .map(Number);
   return {
     availableBytes: machineMemory().available,
-    descriptors: files === null ? Infinity : Number(files[1]),
+    descriptors: descriptorsMax(),
     ports: last - first + 1,
   };
 }

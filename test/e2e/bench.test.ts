@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -146,6 +148,15 @@ describe('the command', () => {
     }
   });
 
+  it('refuses more sockets than there are descriptors', async () => {
+    const command = `ulimit -n 500 && exec ${process.execPath} ${mainPath} bench fanout --sockets 1000`;
+    const { stderr, status } = spawnSync('/bin/sh', ['-c', command], { encoding: 'utf8' });
+    expect(stderr).toContain(
+      'a server would have to hold 1000 sockets, and a process may hold 500 descriptors',
+    );
+    expect(status).toBe(1);
+  });
+
   it('lists the scenarios, and refuses what it does not know', async () => {
     const list = runCli(['bench']);
     expect(await list.exited).toBe(0);
@@ -238,6 +249,18 @@ describe('the checker', () => {
     await brief.stop();
     await expect.poll(async () => (await fleet.state()).closed).toEqual({ 4000: 5 });
     await expect(fleet.open()).rejects.toThrow('5 of 5 sockets could not be opened: connect ECONNREFUSED');
+  });
+
+  it('gives up on a server that takes connections and says nothing', async () => {
+    // Sockets that are left open are reset in the end.
+    const silent = createServer((socket) => void socket.on('error', () => socket.destroy()));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    opened.push({ stop: async () => void silent.close() });
+    const { port } = silent.address() as AddressInfo;
+    const urls = [`http://127.0.0.1:${port}`];
+    const fleet = await startFleet({ urls, sockets: 5, groups: [['a.b']], silentMsMax: 500 });
+    opened.unshift(fleet);
+    await expect(fleet.open()).rejects.toThrow('5 sockets have had no answer for 0.5 s; 0 of 5 are open');
   });
 
   it('signs tokens for a node that asks for them, waits when told to, and goes to another node when one is gone', async () => {

@@ -375,6 +375,16 @@ describe('the processes of a fleet', () => {
     expect(new Set(sources).size).toBe(10);
   });
 
+  it('are so many that each keeps to its descriptors, and a server that could not is refused', () => {
+    const urls = [1, 2, 3].map((port) => `http://127.0.0.1:${port}`);
+    const herds = planHerds({ ...base, urls, sockets: 2700 }, 1000);
+    expect(herds.map((herd) => herd.sockets)).toEqual([900, 900, 900]);
+    expect(() => planHerds({ ...base, urls, sockets: 2701 }, 1000)).toThrow(
+      'a server would have to hold 901 sockets, and a process may hold 1000 descriptors here: ' +
+        'use fewer sockets, or allow more descriptors (ulimit -n 1001)',
+    );
+  });
+
   it('of a million sockets still have addresses that exist', () => {
     const herds = planHerds({ ...base, sockets: 1_000_000 });
     expect(herds).toHaveLength(52);
