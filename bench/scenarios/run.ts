@@ -1,5 +1,5 @@
 import { thisMachine } from '../result/machine.js';
-import type { BenchResult } from '../result/result.js';
+import type { BenchResult, ResultRow } from '../result/result.js';
 import { withContext } from './context.js';
 import type { Progress } from './progress.js';
 import type { Scenario } from './scenario.js';
@@ -28,10 +28,16 @@ export async function runScenario(
     version,
     machine: thisMachine(),
     settings: { ...plainSettings(values), ...outcome.settings },
-    rows: outcome.rows,
+    rows: outcome.rows.map(withFiniteFigures),
     faults: outcome.faults,
     doubts: outcome.doubts,
   };
+}
+
+/** A cost of something that never happened is no figure, and JSON would make `null` of it. */
+function withFiniteFigures({ figures, ...row }: ResultRow): ResultRow {
+  const finite = Object.entries(figures).filter(([, value]) => Number.isFinite(value));
+  return { ...row, figures: Object.fromEntries(finite) };
 }
 
 /** As JSON can hold and a table can show them: lists as text, what was not given left out. */
