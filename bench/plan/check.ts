@@ -58,9 +58,11 @@ function predict(
   const costs = valuesOf(known);
   const demand = demandOf(inputs, costs);
   const model: PlanModel = { inputs, costs, demand };
-  // Everybody is there before the messages, and stays; one publisher sends over its own connection.
+  // Everybody is there before the messages, and stays. One publisher sends to one node.
   const load = nodeLoad(model, nodes, 0);
-  const cpu = nodes * load.cpuShare;
+  const taking = (published: number, publishRequests: number): number =>
+    nodeLoad({ ...model, demand: { ...demand, published, publishRequests } }, nodes, 0).cpuShare;
+  const cpu = (nodes - 1) * taking(0, 0) + taking(nodes * demand.published, nodes * demand.publishRequests);
   const simulated = simulateFanout(model, nodes, { seed, windowMs: batchWindowMs });
   const sessionBytes = (load.memoryBytes - load.ringBytes - costs.nodeBaseBytes) / load.sessions;
   return {
@@ -92,9 +94,7 @@ function inputsOf(settings: BenchResult['settings']): PlanInputs {
     codec: text(settings, 'codec'),
     durableShare: settings['delivery'] === 'live' ? '0' : '1',
     publishZipf: '0',
-    publishVia: 'http',
-    // A frame over an open connection costs what a message of a large request does.
-    publishBatch: '1000',
+    publishVia: 'ws',
     pushesPerDay: '0',
     sessionMinutes: String(inputSpecs.sessionMinutes.fallback),
   };

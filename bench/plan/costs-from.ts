@@ -1,6 +1,7 @@
 import type { FigureName } from '../result/figures.js';
 import type { BenchResult, ResultRow } from '../result/result.js';
 import type { CostName, KnownCost, KnownCosts } from './costs.js';
+import { wakesOf } from './demand.js';
 
 /** A result with the file that it was read from. */
 export interface ResultFile {
@@ -20,15 +21,22 @@ type Found = Partial<Record<CostName, number>>;
 
 /**
  * Puts what was measured in place of what was believed. Of several measurements of one cost the newest run counts. A run with a fault tells
- * nothing. `mixed` is never learned from: it is what plans are checked against.
+ * nothing. `mixed` is never learned from: it is what plans are checked against. All rows of `fanout` and `grow` are looked at together, because one
+ * rate does not tell a write from a message.
  */
 export function costsFrom(known: KnownCosts, files: readonly ResultFile[]): MeasuredCosts {
   const costs: Record<CostName, KnownCost> = { ...known };
   const taken = new Set<CostName>();
   const left: string[] = [];
-  const inOrder = [...files].sort((a, b) => a.result.startedAt.localeCompare(b.result.startedAt));
+  const inOrder = [...files].sort(
+    (a, b) => rankOf(a.result) - rankOf(b.result) || a.result.startedAt.localeCompare(b.result.startedAt),
+  );
+  const deliveries: ResultRow[] = [];
   for (const { file, result } of inOrder) {
-    const found = result.faults.length > 0 ? {} : foundIn(result, costs);
+    const isSound = result.faults.length === 0;
+    const isDelivery = isSound && rankOf(result) === 0;
+    if (isDelivery) deliveries.push(...result.rows);
+    const found = isDelivery ? deliveryCosts(deliveries, known) : isSound ? foundIn(result, costs) : {};
     const names = (Object.keys(found) as CostName[]).filter((name) => isCost(found[name]));
     if (names.length === 0) left.push(`${file}: ${whyNothing(result)}`);
     for (const name of names) {
@@ -37,6 +45,11 @@ export function costsFrom(known: KnownCosts, files: readonly ResultFile[]): Meas
     }
   }
   return { costs, taken: [...taken], left };
+}
+
+/** Costs that others are worked out with come first. */
+function rankOf({ scenario }: BenchResult): number {
+  return scenario === 'fanout' || scenario === 'grow' ? 0 : scenario === 'messages' ? 1 : 2;
 }
 
 function measured(
@@ -66,9 +79,6 @@ function isCost(value: number | undefined): boolean {
 
 function foundIn(result: BenchResult, costs: KnownCosts): Found {
   switch (result.scenario) {
-    case 'fanout':
-    case 'grow':
-      return deliveryCosts(result.rows, costs);
     case 'connect':
       return fromRows(clusterRows(result), {
         handshakeUs: 'cpuUsPerHandshake',
@@ -82,6 +92,8 @@ function foundIn(result: BenchResult, costs: KnownCosts): Found {
       return pushCosts(result.rows);
     case 'durable-publish':
       return publishCosts(result.rows);
+    case 'messages':
+      return messageCosts(result.rows, costs);
     case 'redis-memory':
       return redisCosts(result.rows);
     default:
@@ -91,23 +103,20 @@ function foundIn(result: BenchResult, costs: KnownCosts): Found {
 
 /**
  * A line through the cost of a delivery against 1 / (messages of one write): its slope is the write, its start the message. One regime alone
- * cannot tell them apart: then both change by the same factor.
+ * cannot tell them apart: then both change by the same factor. By the squares of relative errors, as a delivery in tens costs a tenth.
  */
 export function deliveryCosts(rows: readonly ResultRow[], costs: KnownCosts): Found {
   const points = rows.flatMap(({ figures, labels }) => {
     const { cpuUsPerDelivery: us, messagesPerRead: batch } = figures;
     const isNode = String(labels['subject']).startsWith('node-');
-    return isNode && us !== undefined && batch !== undefined && batch >= 1 ? [{ us, per: 1 / batch }] : [];
+    return isNode && us !== undefined && batch !== undefined && batch >= 1
+      ? [{ us, per: 1 / batch, weight: 1 / us ** 2 }]
+      : [];
   });
   if (points.length === 0) return {};
   const mean = { us: average(points.map(({ us }) => us)), per: average(points.map(({ per }) => per)) };
-  const spread = average(points.map(({ per }) => (per - mean.per) ** 2));
-  const together = average(points.map(({ per, us }) => (per - mean.per) * (us - mean.us)));
-  const slope = together / spread;
-  const start = mean.us - slope * mean.per;
-  if (Math.sqrt(spread) > distinctPer && slope > 0 && start > 0) {
-    return { deliveryWriteUs: slope, deliveryMessageUs: start };
-  }
+  const fitted = lineThrough(points);
+  if (fitted !== undefined) return { deliveryWriteUs: fitted.slope, deliveryMessageUs: fitted.start };
   const { deliveryMessageUs, deliveryWriteUs } = costs;
   const factor = mean.us / (deliveryMessageUs.value + deliveryWriteUs.value * mean.per);
   return {
@@ -119,6 +128,57 @@ export function deliveryCosts(rows: readonly ResultRow[], costs: KnownCosts): Fo
 /** Rows whose batches are closer together than this say too little of the slope. */
 const distinctPer = 0.15;
 
+interface Point {
+  readonly us: number;
+  /** One over the number of things that shared the cost which is the slope. */
+  readonly per: number;
+  readonly weight?: number;
+}
+
+/** By least squares; through 0 when the start would be below it. Undefined when the points are too close together to tell, or the slope is not above 0. */
+function lineThrough(
+  points: readonly Point[],
+): { readonly slope: number; readonly start: number } | undefined {
+  const pers = points.map((point) => point.per);
+  if (Math.max(...pers) - Math.min(...pers) <= 2 * distinctPer) return undefined;
+  const all = points.reduce((sum, { weight = 1 }) => sum + weight, 0);
+  const mean = (of: (point: Point) => number): number =>
+    points.reduce((sum, point) => sum + of(point) * (point.weight ?? 1), 0) / all;
+  const [us, per] = [mean((point) => point.us), mean((point) => point.per)];
+  const slope =
+    mean((point) => (point.per - per) * (point.us - us)) / mean((point) => (point.per - per) ** 2);
+  const start = us - slope * per;
+  const line =
+    start >= 0
+      ? { slope, start }
+      : { slope: mean((point) => point.us * point.per) / mean((point) => point.per ** 2), start: 0 };
+  return line.slope > 0 ? line : undefined;
+}
+
+/**
+ * Lines through the CPU of a message against 1 / (messages for which a node wakes up once): the slope is to wake up, the start the message. By
+ * the squares of relative errors, since a message costs twenty times as much at the lowest rate as at the highest.
+ */
+function messageCosts(rows: readonly ResultRow[], costs: KnownCosts): Found {
+  const durable = rows.filter(({ labels }) => labels['delivery'] === 'durable');
+  const points = (figure: 'cpuUsPerMessage' | 'cpuUsPerPublish', less: (rate: number) => number): Point[] =>
+    durable.flatMap(({ figures, labels }) => {
+      const rate = Number(labels['rate']);
+      const us = (figures[figure] ?? 0) - less(rate);
+      return us > 0 ? [{ us, per: wakesOf(rate) / rate, weight: 1 / us ** 2 }] : [];
+    });
+  // Each message has one subscriber, whose delivery is counted by itself.
+  const delivery = costs.deliveryMessageUs.value + costs.deliveryWriteUs.value;
+  const hosting = lineThrough(points('cpuUsPerMessage', () => delivery));
+  const taking = lineThrough(points('cpuUsPerPublish', () => 0));
+  const quiet = fromRows(rows, { nodeUsPerSec: 'quietCpuShare' }).nodeUsPerSec;
+  return {
+    ...(hosting === undefined ? {} : { messageUs: hosting.start, messageWakeUs: hosting.slope }),
+    ...(taking === undefined ? {} : { publishFrameUs: taking.start, publishWakeUs: taking.slope }),
+    ...(quiet === undefined ? {} : { nodeUsPerSec: quiet * 1e6 }),
+  };
+}
+
 function idleCosts(result: BenchResult, costs: KnownCosts): Found {
   const [row] = clusterRows(result);
   if (row === undefined) return {};
@@ -128,7 +188,11 @@ function idleCosts(result: BenchResult, costs: KnownCosts): Found {
   const nodes = Number(row.labels['nodes'] ?? 1);
   return {
     sessionBytes: rssBytesPerSession - further,
-    ...(serverCpuShare === undefined ? {} : { sessionUsPerSec: (serverCpuShare * 1e6) / sockets }),
+    ...(serverCpuShare === undefined
+      ? {}
+      : {
+          sessionUsPerSec: Math.max(0, serverCpuShare * 1e6 - nodes * costs.nodeUsPerSec.value) / sockets,
+        }),
     ...(serverRssMb === undefined
       ? {}
       : { nodeBaseBytes: (serverRssMb * 1e6 - sockets * rssBytesPerSession) / nodes }),

@@ -7,11 +7,16 @@ import { z } from 'zod';
 export const costSpecs = {
   deliveryWriteUs: 'µs: node, to write to one socket once, whatever the number of messages',
   deliveryMessageUs: 'µs: node, for each message in such a write',
+  nodeUsPerSec: 'µs: node, for each second, with nobody connected',
   messageUs: 'µs: node, to receive a message of a hosted topic and to make its frame',
+  messageWakeUs: 'µs: node, to wake up for messages that came together, and to go to sleep again',
   publishUs: 'µs: node, to take a durable message over HTTP, one a request',
   publishBatchedUs: 'µs: node, the same, many a request',
+  publishFrameUs: 'µs: node, the same over an open WebSocket',
+  publishWakeUs: 'µs: node, to wake up for publishes that came together, and for their acknowledgements',
   handshakeUs: 'µs: node, for a connection until `welcome`',
-  sessionUsPerSec: 'µs: node, for each second of a quiet session: pings and refreshes',
+  sessionUsPerSec:
+    'µs: node, for each second of a quiet session: pings and refreshes; nodeUsPerSec is not in it',
   pushUs: 'µs: nodes together, for a push to one user and its acknowledgement',
   beaconUs: 'µs: node, to read what another node says of itself',
   sessionBytes: 'B: node, a session with two topics',

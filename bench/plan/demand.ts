@@ -20,8 +20,10 @@ export interface Demand {
   readonly sessions: number;
   readonly groups: readonly TopicGroup[];
   readonly messages: number;
-  /** Of them, taken over HTTP by nodes. */
+  /** Of them, taken by nodes. */
   readonly published: number;
+  /** What brings them: HTTP requests, or frames. */
+  readonly publishRequests: number;
   /** Messages times the sessions that get each. */
   readonly deliveries: number;
   /** Sessions that a message reaches, on average. */
@@ -48,17 +50,20 @@ export function demandOf(inputs: PlanInputs, costs: Costs): Demand {
   const connects = sessions / (inputs.sessionMinutes * 60);
   const connectRate =
     inputs.connectRate > 0 ? inputs.connectRate : Math.max(shippedConnectRate, 2 * connects);
+  const published = inputs.publishVia === 'nats' ? 0 : inputs.messagesPerS;
+  const isHttp = inputs.publishVia === 'http';
   const batch = batchOf(inputs.messagesPerS * reach);
   return {
     sessions,
     groups,
     messages: inputs.messagesPerS,
-    published: inputs.publishVia === 'http' ? inputs.messagesPerS : 0,
+    published,
+    publishRequests: isHttp ? published / inputs.publishBatch : published,
     deliveries: inputs.messagesPerS * reach * sessions,
     fanout: reach * sessions,
     batch,
     deliveryUs: deliveryUsOf(batch, costs),
-    publishUs: publishUsOf(inputs.publishBatch, costs),
+    publishUs: isHttp ? publishUsOf(inputs.publishBatch, costs) : costs.publishFrameUs,
     pushes: (inputs.pushesPerDay / 86_400) * inputs.pushPeak,
     connects,
     connectRate,
@@ -75,6 +80,14 @@ export function demandOf(inputs: PlanInputs, costs: Costs): Demand {
 export function batchOf(perSec: number): number {
   const expected = (perSec * batchWindowMs) / 1000;
   return expected < 1e-9 ? 1 : expected / -Math.expm1(-expected);
+}
+
+/**
+ * How often a node wakes up for what comes so often: each time on its own while that is seldom, and once a window, for all that has gathered,
+ * when it is often. What comes at random rather than evenly shares a turn now and then before that, up to a third less in all.
+ */
+export function wakesOf(perSec: number): number {
+  return Math.min(perSec, 1000 / batchWindowMs);
 }
 
 /** @param batch messages in one write */

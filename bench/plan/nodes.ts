@@ -1,5 +1,5 @@
 import type { Costs } from './costs.js';
-import { packetBytes, type Demand } from './demand.js';
+import { packetBytes, wakesOf, type Demand } from './demand.js';
 import type { PlanInputs } from './inputs.js';
 import { hostedShare, hostedTopics, hosting, total } from './spread.js';
 
@@ -28,6 +28,8 @@ export interface NodeLoad {
 }
 
 export interface CpuParts {
+  /** With nobody connected. */
+  readonly process: number;
   readonly deliveries: number;
   readonly messages: number;
   readonly publishes: number;
@@ -56,14 +58,21 @@ export function nodeLoad(
   const hosted = hostedTopics(demand.groups, sessions);
   const deliveries = demand.deliveries / nodes;
   const pushes = demand.pushes / nodes;
+  const beacons = (nodes - 1) / beaconSec;
+  const requests = demand.publishRequests / nodes;
+  // One turn takes whatever has come, of all kinds.
+  const came = messages + beacons + requests;
+  const waking = came === 0 ? 0 : wakesOf(came) / came;
   const cpu: CpuParts = {
+    process: costs.nodeUsPerSec / 1e6,
     deliveries: (deliveries * demand.deliveryUs) / 1e6,
-    messages: (messages * costs.messageUs) / 1e6,
-    publishes: ((demand.published / nodes) * demand.publishUs) / 1e6,
+    messages: (messages * costs.messageUs + (messages + beacons) * waking * costs.messageWakeUs) / 1e6,
+    publishes:
+      ((demand.published / nodes) * demand.publishUs + requests * waking * costs.publishWakeUs) / 1e6,
     handshakes: ((connects / nodes) * costs.handshakeUs) / 1e6,
     sessions: (sessions * costs.sessionUsPerSec) / 1e6,
     pushes: (pushes * costs.pushUs) / 1e6,
-    beacons: (((nodes - 1) / beaconSec) * costs.beaconUs) / 1e6,
+    beacons: (beacons * costs.beaconUs) / 1e6,
   };
   const ringBytes = ringBytesOf({ costs, demand, inputs }, sessions);
   const subscriptions = Math.max(0, inputs.topicsPerUser - 2);

@@ -60,6 +60,7 @@ export function simulateFanout(
       flushes++;
       const all = sizes.reduce((sum, size) => sum + size, 0);
       const us =
+        costs.messageWakeUs +
         sizes.length * costs.messageUs +
         all * costs.deliveryMessageUs +
         socketsOf(sizes, load.sessions) * costs.deliveryWriteUs;

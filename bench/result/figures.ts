@@ -43,6 +43,8 @@ export const figures = {
   refused: { title: 'told to come later', unit: '', digits: 0 },
   publishesPerSec: { title: 'publishes', unit: '/s', digits: 0, better: 'more' },
   cpuUsPerPublish: { title: 'node CPU a publish', unit: 'µs', digits: 1, better: 'less' },
+  cpuUsPerMessage: { title: 'node CPU a message', unit: 'µs', digits: 1, better: 'less' },
+  quietCpuShare: { title: 'CPU of a node without messages', unit: '%', digits: 2 },
   natsCpuUsPerPublish: { title: 'NATS CPU a publish', unit: 'µs', digits: 1, better: 'less' },
   natsCpuUsPerMessage: { title: 'NATS CPU a message', unit: 'µs', digits: 1, better: 'less' },
   natsInPerMessage: { title: 'NATS messages in, a message', unit: '', digits: 2, better: 'less' },

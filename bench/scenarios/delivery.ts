@@ -13,6 +13,8 @@ export interface DeliveryOptions {
   /** Processes whose CPU is the cost. */
   readonly serverPids: readonly number[];
   readonly perSec: number;
+  /** Of the warm-up; `perSec` unless given. */
+  readonly warmPerSec?: number;
   readonly warmUpSec: number;
   readonly seconds: number;
   /** `msg` frames that all sockets together must have got when the publisher has sent so many messages since its start. */
@@ -36,7 +38,8 @@ export interface DeliveryRun {
 /** Publishes at an even pace to sockets that are open, first to warm up, then measured, until everything has arrived or nothing more comes. */
 export async function runDelivery(options: DeliveryOptions): Promise<DeliveryRun> {
   const { expected, fleet, perSec, publisher, serverPids, signal } = options;
-  await publisher.send(Math.round(perSec * options.warmUpSec), perSec, signal);
+  const { warmPerSec = perSec } = options;
+  await publisher.send(Math.round(warmPerSec * options.warmUpSec), warmPerSec, signal);
   const warm = await fleet.delivered(expected(publisher.sent));
 
   await fleet.begin();

@@ -5,6 +5,7 @@ import { durablePublish } from './durable-publish.js';
 import { fanout } from './fanout.js';
 import { grow } from './grow.js';
 import { idle } from './idle.js';
+import { messages } from './messages.js';
 import { million } from './million.js';
 import { mixed } from './mixed.js';
 import { redisMemory } from './redis-memory.js';
@@ -25,6 +26,7 @@ export const scenarios: readonly Scenario[] = [
   resume,
   direct,
   durablePublish,
+  messages,
   redisMemory,
   grow,
   million,

@@ -5,7 +5,7 @@ import { fastPublisherEnv } from '../floor/subjects.js';
 import { natsTraffic, type NatsTraffic } from '../servers/nats-traffic.js';
 import { redisCommands } from '../servers/redis-info.js';
 import { clientDoubt, deliveryFaults, deliveryFigures, expectedDeliveries, runDelivery } from './delivery.js';
-import { choice, decimal, whole, type OptionValues } from './options.js';
+import { choice, decimal, profileFlags, profileOption, whole, type OptionValues } from './options.js';
 import { defineScenario, type ScenarioContext } from './scenario.js';
 import type { Servers } from './servers.js';
 import { publisherToken, secretOf } from './sessions.js';
@@ -25,9 +25,16 @@ const options = {
   codec: choice('of the clients', ['json', 'msgpack'], 'json'),
   seconds: whole('how long a run counts', 10, 1, 600),
   warmUp: whole('seconds before that', 3, 0, 60),
+  warmRate: whole(
+    'messages a second of the warm-up; V8 compiles only what has run often, so thousands are needed at a low rate; 0: --rate',
+    0,
+    0,
+    100_000,
+  ),
   settle: whole('seconds to wait before memory is read', 5, 1, 600),
   probes: whole('sockets among them that read at once and take the latency', 20, 2, 1000),
   nap: whole('how many ms late the other sockets may read', 20, 0, 1000),
+  profile: profileOption,
 };
 
 type Values = OptionValues<typeof options>;
@@ -44,6 +51,7 @@ export const mixed = defineScenario({
     const nodes = await context.startNodes(nodeCount, {
       servers,
       env: { ...fastPublisherEnv, TOPICAST_JWT_SECRET: secretOf(), TOPICAST_CONNECT_RATE: '1000000' },
+      flags: profileFlags(values.profile),
     });
     const topics = topicsOf(values);
     const interests = interestsOf({
@@ -118,6 +126,7 @@ async function measure(parts: Parts, values: Values) {
     publisher,
     serverPids: pids,
     perSec: values.rate,
+    ...(values.warmRate === 0 ? {} : { warmPerSec: values.warmRate }),
     warmUpSec: values.warmUp,
     seconds: values.seconds,
     expected: expectedDeliveries(interests, values.users, topics),
