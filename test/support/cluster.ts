@@ -177,7 +177,7 @@ export async function redisCalls(redis: RedisServers): Promise<Map<string, numbe
   return calls;
 }
 
-/** What was called between two counts, without what replicas, the test itself, new connections and the clients' look at the slots every two seconds account for. */
+/** What was called between two counts, without what replicas, the test itself, new connections and the clients' look at the slots account for. */
 export function callsBetween(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>) {
   const fixed = new Set([
     'info',
