@@ -18,12 +18,30 @@ export function createRedisKeys(prefix: string): RedisKeys {
   };
 }
 
-/** Where a user is listed: CRC16 as Redis Cluster counts slots (XMODEM), so that other programs find it too. */
-export function onlineShardOf(userId: string): number {
-  return crc16(Buffer.from(userId)) % onlineShards;
+/** Slots of a Redis Cluster. */
+const slots = 16_384;
+
+/** The slot of a user's keys in a cluster: CRC16 (XMODEM) of what their names hold in braces. */
+export function slotOf(userId: string): number {
+  return crc16(userId) % slots;
 }
 
-function crc16(bytes: Uint8Array): number {
+/** Where a user is listed: counted like slots, so that other programs find it too. */
+export function onlineShardOf(userId: string): number {
+  return crc16(userId) % onlineShards;
+}
+
+function crc16(text: string): number {
+  let crc = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 127) return crc16OfBytes(Buffer.from(text));
+    crc = ((crc << 8) & 0xffff) ^ crcTable[(crc >> 8) ^ code]!;
+  }
+  return crc;
+}
+
+function crc16OfBytes(bytes: Uint8Array): number {
   let crc = 0;
   for (const byte of bytes) crc = ((crc << 8) & 0xffff) ^ crcTable[(crc >> 8) ^ byte]!;
   return crc;

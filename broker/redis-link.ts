@@ -65,6 +65,11 @@ export class RedisLink {
     return this.#client === undefined ? undefined : this.#client instanceof Cluster;
   }
 
+  /** The server that has a slot, as far as is known: the same text for all of one server. */
+  serverOf(slot: number): string {
+    return this.#client instanceof Cluster ? (this.#client.slots[slot]?.[0] ?? '') : '';
+  }
+
   /**
    * Connects. Whoever else calls it waits for the same. After a failure it is tried on in the background.
    * @throws BrokerError `unavailable` when it was not reached within `retryMsMax`

@@ -1,5 +1,4 @@
 import { BrokerError } from './errors.js';
-import { groupBy } from './group-by.js';
 import { onlineShardOf, onlineShards } from './redis-keys.js';
 import type { RedisLink } from './redis-link.js';
 import { listOf, numberOf, pairsOf } from './redis-records.js';
@@ -21,34 +20,42 @@ interface Place {
   readonly last: string;
 }
 
+/** ms after which a node looks again for users in a shard whose time is over: nobody counts them, they only take memory. */
+const trimMs = 60_000;
+
+export interface OnlineUser {
+  readonly userId: string;
+  /** ms since the Unix epoch. */
+  readonly until: number;
+}
+
 /** Users online: sorted sets of user ids by the ms at which they are no longer, unless somebody writes them anew. */
 export class OnlineList {
   readonly #link: RedisLink;
   readonly #shared: RedisUserKeys;
+  /** ms since the Unix epoch, by shard. */
+  readonly #trimmedAt: number[] = [];
 
   constructor(link: RedisLink, shared: RedisUserKeys) {
     this.#link = link;
     this.#shared = shared;
   }
 
-  /** One command a shard. GT: of two devices that write at once, the later score holds whatever the order of arrival. */
-  async add(users: Iterable<readonly [userId: string, until: number]>): Promise<void> {
-    const shards = [...groupBy(users, ([userId]) => onlineShardOf(userId))];
-    await Promise.all(
-      shards.map(([shard, entries]) => {
-        const args = entries.flatMap(([userId, until]) => [until, userId]);
-        return this.#link.call('zadd', this.#key(shard), 'GT', ...args);
-      }),
-    );
+  /** GT: of two devices that write at once, the later score holds whatever the order of arrival. */
+  async add(userId: string, until: number): Promise<void> {
+    await this.#link.call('zadd', this.#key(onlineShardOf(userId)), 'GT', until, userId);
   }
 
-  /** Drops those whose time is over from the shards of these users. */
-  async trim(userIds: Iterable<string>): Promise<void> {
+  /** Writes users of one shard anew, and drops those whose time is over now and then. */
+  async extend(shard: number, users: readonly OnlineUser[]): Promise<void> {
+    const entries = users.flatMap(({ until, userId }) => [until, userId]);
     const now = this.#shared.now();
-    const shards = new Set([...userIds].map(onlineShardOf));
-    await Promise.all(
-      [...shards].map((shard) => this.#link.call('zremrangebyscore', this.#key(shard), '-inf', now)),
-    );
+    const trims = Math.abs(now - (this.#trimmedAt[shard] ?? 0)) >= trimMs;
+    await Promise.all([
+      this.#link.call('zadd', this.#key(shard), 'GT', ...entries),
+      trims ? this.#link.call('zremrangebyscore', this.#key(shard), '-inf', now) : undefined,
+    ]);
+    if (trims) this.#trimmedAt[shard] = now;
   }
 
   /** A session that had written `until` is gone; `left` is what another one of the user wrote, 0 for none. */

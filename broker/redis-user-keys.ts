@@ -29,6 +29,11 @@ export class RedisUserKeys {
     this.#onUnreadable = onUnreadable ?? (() => undefined);
   }
 
+  /** The keys of what is written of a user at a connect and a refresh. */
+  keysOf(userId: string): [session: string, queue: string] {
+    return [this.keys.session(userId), this.keys.queue(userId)];
+  }
+
   /** The clock of Redis, as far as known: expiries are written by many nodes and compared there. ms since the Unix epoch. */
   now(): number {
     return Date.now() + this.#clockAheadMs;

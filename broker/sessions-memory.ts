@@ -29,7 +29,7 @@ class MemorySessions implements SessionStore {
     return { pending: pendingOf(user, 0), newest: user.newest };
   }
 
-  async refresh(sessions: readonly SessionRecord[]): Promise<Map<string, number>> {
+  async refresh(sessions: readonly SessionRecord[]): Promise<Map<string, number | Error>> {
     this.#tidy();
     const newest = new Map<string, number>();
     for (const session of sessions) {

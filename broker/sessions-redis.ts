@@ -1,6 +1,6 @@
-import { groupBy } from './group-by.js';
 import { OnlineList } from './redis-online.js';
 import type { RedisLink } from './redis-link.js';
+import { RedisRefresh } from './redis-refresh.js';
 import { listOf, livesUntil, numberOf, pairsOf, writeSession } from './redis-records.js';
 import type { RedisUserKeys } from './redis-user-keys.js';
 import {
@@ -11,9 +11,6 @@ import {
   type SessionStore,
 } from './sessions.js';
 
-/** Users whose refresh may be under way at once: enough to keep the line busy, few enough to let others in between. */
-const refreshedAtOnce = 500;
-
 /** The session store in Redis; see `createRedisUsers`. */
 export function createRedisSessions(link: RedisLink, shared: RedisUserKeys): SessionStore {
   return new RedisSessions(link, shared);
@@ -23,11 +20,13 @@ class RedisSessions implements SessionStore {
   readonly #link: RedisLink;
   readonly #shared: RedisUserKeys;
   readonly #online: OnlineList;
+  readonly #refresh: RedisRefresh;
 
   constructor(link: RedisLink, shared: RedisUserKeys) {
     this.#link = link;
     this.#shared = shared;
     this.#online = new OnlineList(link, shared);
+    this.#refresh = new RedisRefresh(link, shared, this.#online);
   }
 
   async start(): Promise<void> {
@@ -41,8 +40,12 @@ class RedisSessions implements SessionStore {
     const { userId, id } = session;
     const until = livesUntil(session, this.#shared.now());
     const [reply] = await Promise.all([
-      this.#link.script('register', this.#keysOf(userId), [sessionTtlSec, id, writeSession(session, until)]),
-      this.#online.add([[userId, until]]),
+      this.#link.script('register', this.#shared.keysOf(userId), [
+        sessionTtlSec,
+        id,
+        writeSession(session, until),
+      ]),
+      this.#online.add(userId, until),
     ]);
     const [now, newest, messages] = listOf(reply);
     this.#shared.learnClock(numberOf(now));
@@ -52,22 +55,8 @@ class RedisSessions implements SessionStore {
     };
   }
 
-  async refresh(sessions: readonly SessionRecord[]): Promise<Map<string, number>> {
-    const users = [...groupBy(sessions, (session) => session.userId)];
-    const newest = new Map<string, number>();
-    const online = new Map<string, number>();
-    for (let i = 0; i < users.length; i += refreshedAtOnce) {
-      await Promise.all(
-        users.slice(i, i + refreshedAtOnce).map(async ([userId, own]) => {
-          const refreshed = await this.#refreshUser(userId, own);
-          newest.set(userId, refreshed.newest);
-          online.set(userId, refreshed.until);
-        }),
-      );
-    }
-    await this.#online.add(online);
-    await this.#online.trim(online.keys());
-    return newest;
+  refresh(sessions: readonly SessionRecord[]): Promise<Map<string, number | Error>> {
+    return this.#refresh.run(sessions);
   }
 
   async remove(userId: string, sessionId: string): Promise<void> {
@@ -93,23 +82,5 @@ class RedisSessions implements SessionStore {
 
   async stop(): Promise<void> {
     // The link belongs to whoever opened it; records go by themselves.
-  }
-
-  /** Answers the user's newest direct id, and the longest that one of the sessions lives. */
-  async #refreshUser(
-    userId: string,
-    own: readonly SessionRecord[],
-  ): Promise<{ newest: number; until: number }> {
-    const writtenAt = this.#shared.now();
-    const untils = own.map((session) => livesUntil(session, writtenAt));
-    const texts = own.flatMap((session, i) => [session.id, writeSession(session, untils[i]!)]);
-    const reply = await this.#link.script('refresh', this.#keysOf(userId), [sessionTtlSec, ...texts]);
-    const [now, newest] = listOf(reply);
-    this.#shared.learnClock(numberOf(now));
-    return { newest: numberOf(newest), until: Math.max(...untils) };
-  }
-
-  #keysOf(userId: string): string[] {
-    return [this.#shared.keys.session(userId), this.#shared.keys.queue(userId)];
   }
 }

@@ -16,11 +16,11 @@ export interface SessionStore {
   register(session: SessionRecord): Promise<Registration>;
 
   /**
-   * Extends sessions by a full TTL (registering again any that have gone) and tells the id of each user's newest direct message.
-   * @returns newest direct id per user id, 0 when there never was one
-   * @throws BrokerError `unavailable`
+   * Extends sessions by a full TTL (registering again any that have gone) and tells the id of each user's newest direct message. Each user is on his
+   * own: what goes wrong with one keeps nobody else from being extended. Never rejects.
+   * @returns for each user id the newest direct id, 0 when there never was one; or why the user was not extended, `unavailable` for a BrokerError
    */
-  refresh(sessions: readonly SessionRecord[]): Promise<Map<string, number>>;
+  refresh(sessions: readonly SessionRecord[]): Promise<Map<string, number | Error>>;
 
   /** Removes a session; the user goes offline with the last one. Unknown sessions are ignored. @throws BrokerError `unavailable` */
   remove(userId: string, sessionId: string): Promise<void>;

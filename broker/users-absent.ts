@@ -14,7 +14,7 @@ export function createAbsentUsers(): { readonly sessions: SessionStore; readonly
       start: done,
       stop: done,
       register: () => Promise.resolve({ pending: [], newest: 0 }),
-      refresh: () => Promise.resolve(new Map<string, number>()),
+      refresh: () => Promise.resolve(new Map<string, number | Error>()),
       remove: done,
       sessionsOf: refuse,
       onlineCount: refuse,

@@ -1,4 +1,4 @@
-import { sessionTtlSec, type SessionRecord, type SessionStore } from '../broker/sessions.js';
+import { sessionTtlSec, type SessionStore } from '../broker/sessions.js';
 import type { Connections } from './connections.js';
 import type { Direct } from './direct.js';
 import type { Logger } from './log.js';
@@ -6,20 +6,26 @@ import type { Counters } from './metrics.js';
 import type { Session } from './session.js';
 
 export interface HeartbeatOptions {
-  readonly connections: Connections;
-  readonly store: SessionStore;
-  readonly direct: Direct;
+  readonly connections: Pick<Connections, 'all'>;
+  readonly store: Pick<SessionStore, 'refresh'>;
+  readonly direct: Pick<Direct, 'onNewest'>;
   readonly pingSec: number;
   readonly idleSec: number;
   readonly slowSec: number;
   readonly expiringSec: number;
-  readonly log: Logger;
+  readonly log: Pick<Logger, 'warn'>;
   readonly counters: Pick<Counters, 'slowCloses'>;
 }
 
 /** How often all sessions are looked at. One pass over 20,000 costs about a millisecond, a timer for each would cost memory. */
 const sweepMs = 1000;
 const refreshMs = (sessionTtlSec * 1000) / 3;
+/**
+ * How long sessions that are due are gathered, in sweeps: those that are refreshed together share commands, and there are some for each shard of the users
+ * online, however few they are.
+ */
+const gatherSweeps = 10;
+const gatherMs = gatherSweeps * sweepMs;
 const refreshBatchMax = 500;
 /** Refreshes that may fail in a row before the node counts as degraded. */
 const refreshFailuresMax = 3;
@@ -29,6 +35,8 @@ export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #timer: NodeJS.Timeout | undefined;
   #refreshing = false;
+  /** Sweeps until sessions are refreshed again. */
+  #untilRefresh = 0;
   #failures = 0;
 
   constructor(options: HeartbeatOptions) {
@@ -51,16 +59,22 @@ export class Heartbeat {
   /** Refreshes all sessions at the next sweep, and so compares what they were sent with the queues: hints may have been lost. */
   refreshSoon(): void {
     for (const session of this.#options.connections.all()) session.refreshed = 0;
+    this.#untilRefresh = 0;
   }
 
   /** @param now ms since the Unix epoch */
   sweep(now: number): void {
     const due: Session[] = [];
+    const refreshes = --this.#untilRefresh <= 0 && !this.#refreshing;
+    if (refreshes) this.#untilRefresh = gatherSweeps;
     for (const session of this.#options.connections.all()) {
       this.#check(session, now);
-      if (session.isRegistered && now - session.refreshed >= refreshMs) due.push(session);
+      // Whoever is due before the next time is refreshed now.
+      if (refreshes && session.isRegistered && now - session.refreshed > refreshMs - gatherMs) {
+        due.push(session);
+      }
     }
-    if (due.length > 0 && !this.#refreshing) void this.#refresh(due, now);
+    if (due.length > 0) void this.#refresh(due, now);
   }
 
   #check(session: Session, now: number): void {
@@ -92,28 +106,43 @@ export class Heartbeat {
     session.send({ type: 'expiring', inSec: Math.max(0, Math.floor(leftSec)) });
   }
 
-  /** Never rejects: what fails is due again at the next sweep. */
+  /** Never rejects: who could not be refreshed is due again at the next sweep. */
   async #refresh(due: readonly Session[], now: number): Promise<void> {
     this.#refreshing = true;
-    const { direct, log, store } = this.#options;
+    let left = 0;
+    let cause: unknown;
     try {
       for (let i = 0; i < due.length; i += refreshBatchMax) {
         const batch = due.slice(i, i + refreshBatchMax).filter((session) => !session.isClosed);
-        const newest = await store.refresh(batch.map((session): SessionRecord => session.record));
+        const answers = await this.#options.store.refresh(batch.map((session) => session.record));
         for (const session of batch) {
-          session.refreshed = now;
-          direct.onNewest(session, newest.get(session.userId) ?? 0);
+          const newest = answers.get(session.userId);
+          if (typeof newest === 'number') {
+            session.refreshed = now;
+            this.#options.direct.onNewest(session, newest);
+          } else {
+            left++;
+            cause ??= newest;
+          }
         }
       }
-      this.#failures = 0;
     } catch (error) {
-      this.#failures++;
-      log.warn(
-        { err: error, inARow: this.#failures },
-        'sessions could not be refreshed and will be tried again',
-      );
+      left++;
+      cause ??= error;
     } finally {
       this.#refreshing = false;
     }
+    this.#countRefresh(left, cause);
+  }
+
+  #countRefresh(left: number, cause: unknown): void {
+    if (left === 0) {
+      this.#failures = 0;
+      return;
+    }
+    this.#failures++;
+    this.#untilRefresh = 0;
+    const report = { err: cause, sessions: left, inARow: this.#failures };
+    this.#options.log.warn(report, 'sessions could not be refreshed and will be tried again');
   }
 }

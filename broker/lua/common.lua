@@ -5,6 +5,8 @@
 
 local sessionFields = { ['until'] = true, login = true, active = true, device = true }
 
+local plainMembers = { '^"until":%d+,?', '^"login":%d+,?', '^"active":%d+,?', '^"device":"[^"\\]*"' }
+
 -- ms since the Unix epoch.
 local function clock()
   local time = redis.call('TIME')
@@ -34,8 +36,20 @@ local function isOver(value, now, ttlMs)
   return over ~= nil and over <= now
 end
 
+-- Whether a session's text has nothing but what this version writes, which spares parsing it. `find` answers the end of each member that is there.
+local function isPlain(text)
+  if string.sub(text, 1, 1) ~= '{' then return false end
+  local at = 1
+  for _, member in ipairs(plainMembers) do
+    local _, last = string.find(text, member, at + 1)
+    at = last or at
+  end
+  return at == #text - 1 and string.sub(text, -1) == '}'
+end
+
 -- The new text of a session, with those members of the old one that this version does not know.
 local function keepUnknown(old, new)
+  if isPlain(old) then return new end
   local ok, record = pcall(cjson.decode, old)
   if not ok or type(record) ~= 'table' then return new end
   local kept = {}
@@ -49,13 +63,13 @@ local function keepUnknown(old, new)
   return string.sub(new, 1, -2) .. ',' .. table.concat(kept, ',') .. '}'
 end
 
--- Writes the sessions that ARGV holds from `first` on (id, text, id, text ...), drops those whose time is over, and
--- lets the key live for ttlSec.
-local function writeSessions(key, now, ttlSec, first)
+-- Writes the sessions that ARGV holds from `first` to `last` (an id and its text each, `step` apart), drops those whose time is over, and lets the
+-- key live for ttlSec.
+local function writeSessions(key, now, ttlSec, first, last, step)
   local fields = redis.call('HGETALL', key)
   local known = {}
   for i = 1, #fields, 2 do known[fields[i]] = fields[i + 1] end
-  for i = first, #ARGV, 2 do
+  for i = first, last, step do
     local old = known[ARGV[i]]
     redis.call('HSET', key, ARGV[i], old and keepUnknown(old, ARGV[i + 1]) or ARGV[i + 1])
     known[ARGV[i]] = nil
