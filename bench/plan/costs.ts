@@ -39,7 +39,8 @@ export const costSpecs = {
   redisQueuedBytes: 'B: Redis, a push of 100 bytes that waits',
   redisConnectUs: 'µs: Redis, a connect; as much again for its end',
   redisRefreshUs: 'µs: Redis, a refresh of a session',
-  redisRefreshesPerMin: '/min: Redis calls to keep a session',
+  redisRefreshesPerMin: '/min: refreshes of a session',
+  redisCallsPerRefresh: 'calls of Redis for a refresh: those of a hundred users may be one',
   redisPushUs: 'µs: Redis, a push and its acknowledgement',
 } as const;
 

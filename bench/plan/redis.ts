@@ -62,17 +62,22 @@ export function planRedis(model: PlanModel): RedisPlan {
 /** The payload with which `redisQueuedBytes` is measured. */
 const measuredPushBytes = 100;
 
-/** Two for a connect and two for its end, two for a push and its acknowledgement. */
-function commandsPerSec({ costs, demand }: PlanModel): number {
-  return 4 * demand.connects + (demand.sessions * costs.redisRefreshesPerMin) / 60 + 2 * demand.pushes;
+/** Two for a connect and two for its end, two for a push and its acknowledgement, and a share in the calls of those that are refreshed together. */
+function commandsPerSec(model: PlanModel): number {
+  const { costs, demand } = model;
+  return 4 * demand.connects + refreshesPerSec(model) * costs.redisCallsPerRefresh + 2 * demand.pushes;
+}
+
+function refreshesPerSec({ costs, demand }: PlanModel): number {
+  return (demand.sessions * costs.redisRefreshesPerMin) / 60;
 }
 
 /** Of all masters, when connections come in at the full rate. */
-function stormCpu({ costs, demand }: PlanModel): number {
-  const refreshes = (demand.sessions * costs.redisRefreshesPerMin) / 60;
+function stormCpu(model: PlanModel): number {
+  const { costs, demand } = model;
   return (
     (2 * demand.stormConnects * costs.redisConnectUs +
-      refreshes * costs.redisRefreshUs +
+      refreshesPerSec(model) * costs.redisRefreshUs +
       demand.pushes * costs.redisPushUs) /
     1e6
   );

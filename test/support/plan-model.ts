@@ -39,6 +39,7 @@ export const round: Costs = {
   redisConnectUs: 50,
   redisRefreshUs: 20,
   redisRefreshesPerMin: 0.3,
+  redisCallsPerRefresh: 0.1,
   redisPushUs: 60,
 };
 

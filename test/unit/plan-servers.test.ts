@@ -50,8 +50,8 @@ describe('Redis', () => {
       redisCpuTarget: 1,
     });
     const redis = planRedis(model);
-    // 4 × 1,000 + 1,200,000 × 0.3 / 60 + 2 × 200.
-    expect(redis.commandsPerSec).toBeCloseTo(4000 + 6000 + 400, 6);
+    // 4 × 1,000 + 1,200,000 × 0.3 / 60 × 0.1 + 2 × 200.
+    expect(redis.commandsPerSec).toBeCloseTo(4000 + 600 + 400, 6);
     // At the full rate: 2 × 4,000 × 50 µs + 6,000 × 20 µs + 200 × 60 µs.
     expect(redis.cpuShare).toBeCloseTo(0.4 + 0.12 + 0.012, 9);
   });
