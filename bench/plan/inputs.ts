@@ -107,6 +107,11 @@ export function readInputs(
       'natsReplicas: Expected 1, 3 or 5: an even number of copies survives no more failures.',
     );
   }
+  if (inputs.topicsPerUser > inputs.topics && from.topicsPerUser !== 'default') {
+    throw new PlanInputError(
+      `topicsPerUser: Expected at most ${inputs.topics}, as there are no more topics (topics).`,
+    );
+  }
   return { inputs, from };
 }
 

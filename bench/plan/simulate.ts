@@ -23,7 +23,8 @@ export function simulate(plan: Plan, seed: number): Simulation {
     fanout: simulateFanout(model, sizing.nodes, options),
     fanoutAfterLoss: simulateFanout(model, sizing.nodes - inputs.lostNodes, options),
     storm: simulateStorm({
-      sessions: Math.round(storm.sessions),
+      // Somebody was cut, if it was one of one user.
+      sessions: Math.ceil(storm.sessions),
       ratePerSec: demand.connectRate,
       // Others come and go meanwhile, and want their share.
       freePerSec: storm.perSec - demand.connects,

@@ -298,6 +298,11 @@ describe('a storm', () => {
 });
 
 describe('a simulation', () => {
+  it('brings back a single user', () => {
+    const plan = planOf({ users: 1 });
+    expect(plan && simulate(plan, 7).storm?.curve.at(-1)?.back).toBe(1);
+  });
+
   it('is the same for the same seed, and ends for 100 M users', () => {
     const plan = planOf({ users: 100_000_000, stormShare: 1 });
     expect(plan).toBeDefined();

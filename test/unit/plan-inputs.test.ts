@@ -27,6 +27,7 @@ describe('inputs', () => {
     [{ codec: 'xml' }, 'launch.json: codec: Expected json, msgpack.'],
     [{ cpuTarget: 1.2 }, 'launch.json: cpuTarget: Expected a number from 0.01 to 1.'],
     [{ natsReplicas: 2 }, 'natsReplicas: Expected 1, 3 or 5'],
+    [{ topics: 5, topicsPerUser: 8 }, 'topicsPerUser: Expected at most 5'],
     [{ user: 1000 }, 'launch.json: unknown user; there are users,'],
     [{ toString: 1 }, 'launch.json: unknown toString'],
     [[], 'launch.json: expected an object'],
