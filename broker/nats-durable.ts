@@ -4,13 +4,7 @@ import type { Position } from '../protocol/position.js';
 import { historyPageMessagesMax, type BusHandler, type HistoryPage, type OpenedHead } from './bus.js';
 import { BrokerError, unavailable } from './errors.js';
 import { decodeBody, readHeaders } from './nats-body.js';
-import {
-  completenessOf,
-  completenessWhileExpiring,
-  isComplete,
-  isExpiring,
-  readPage,
-} from './nats-history.js';
+import { checkedPage, isComplete, readPage } from './nats-history.js';
 import { findBehind, type AuditedInterest } from './nats-audit.js';
 import type { Claim, NatsEpochs } from './nats-epochs.js';
 import { NatsFollowers } from './nats-followers.js';
@@ -145,17 +139,8 @@ export class NatsDurable implements SubscriptionOwner {
       if (newest !== undefined && completeAfter <= after && (page.more || newest <= page.upTo)) {
         return { ...page, epoch, complete: true, lostUpTo: -1 };
       }
-      // Asked after the reading, for which it may have had to wait: what was dropped before it shows.
-      const state = await this.#known(topic);
-      let completeness = await completenessOf(this.stream, filters, state, after);
-      let { upTo } = page;
-      // A copy that lags sees less than there is, so that it saw nothing more proves nothing: the leader has to say so.
-      if (!page.more && (await this.stream.newest(filters)) <= upTo) upTo = Math.max(upTo, state.lastSeq);
-      if (isExpiring(state)) {
-        const later = (): Promise<StreamState> => this.#known(topic);
-        completeness = await completenessWhileExpiring(this.stream, filters, page, begin, after, later);
-      }
-      return { ...page, epoch, upTo, ...completeness };
+      const known = (): Promise<StreamState> => this.#known(topic);
+      return { ...(await checkedPage(this.stream, filters, page, begin, after, known)), epoch };
     });
   }
 

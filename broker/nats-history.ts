@@ -11,7 +11,7 @@ export interface ReadPage {
   readonly completeAfter: number;
 }
 
-export type Completeness = Pick<HistoryPage, 'complete' | 'completeAfter' | 'lostUpTo'>;
+type Completeness = Pick<HistoryPage, 'complete' | 'completeAfter' | 'lostUpTo'>;
 
 /**
  * Messages after `begin`, with one request. Of one topic the message at the position itself is read as well: since the oldest are dropped first, it
@@ -42,10 +42,32 @@ export async function readPage(
 }
 
 /**
- * What a stream can tell of the positions in a page that begins at or before `after`.
- * @param state after the reading, with the count of the topic when it is one
+ * A page that does not prove itself, with what the leader says of it.
+ * @param begin where the page begins, at or before `after`
+ * @param known asks for the leader's state, with the count of the topic when it is one
+ * @throws BrokerError `unavailable`, JetStreamError
  */
-export async function completenessOf(
+export async function checkedPage(
+  stream: NatsStream,
+  filters: readonly string[],
+  page: ReadPage,
+  begin: number,
+  after: number,
+  known: () => Promise<StreamState>,
+): Promise<ReadPage & Completeness> {
+  // Asked after the reading, for which it may have had to wait: what was dropped before it shows.
+  const state = await known();
+  let { upTo } = page;
+  // A copy that lags sees less than there is, so that it saw nothing more proves nothing: the leader has to say so.
+  if (!page.more && (await stream.newest(filters)) <= upTo) upTo = Math.max(upTo, state.lastSeq);
+  const completeness = isExpiring(state)
+    ? await completenessWhileExpiring(stream, filters, page, begin, after, known)
+    : await completenessOf(stream, filters, state, after);
+  return { ...page, upTo, ...completeness };
+}
+
+/** What a stream can tell of the positions in a page that begins at or before `after`. */
+async function completenessOf(
   stream: NatsStream,
   filters: readonly string[],
   state: StreamState,
@@ -64,17 +86,16 @@ export async function completenessOf(
 const expiryApartMsMax = 60_000;
 
 /** Whether copies of a stream may differ in what has expired. */
-export function isExpiring({ expiry }: StreamState): boolean {
+function isExpiring({ expiry }: StreamState): boolean {
   return expiry < Date.now() + expiryApartMsMax;
 }
 
 /**
  * What is true of a page when messages expire as it is read: each copy drops them by a timer of its own, so the copy that was read may have dropped what the
  * leader still counted when it was asked.
- * @param begin where the page begins
- * @param later asks for the leader's state, with the count of the topic when it is one
+ * @param later asks for the leader's state once more
  */
-export async function completenessWhileExpiring(
+async function completenessWhileExpiring(
   stream: NatsStream,
   filters: readonly string[],
   page: ReadPage,

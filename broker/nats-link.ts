@@ -161,8 +161,10 @@ export class NatsLink {
       setImmediate(() => {
         this.#taking = undefined;
         const timer = setTimeout(fail, requestMsMax);
-        const end = (then: () => void) => () => (clearTimeout(timer), then());
-        this.nc.flush().then(end(resolve), (error: unknown) => end(() => fail(error))());
+        void this.nc
+          .flush()
+          .then(resolve, fail)
+          .finally(() => clearTimeout(timer));
       });
     });
     return this.#taking;
