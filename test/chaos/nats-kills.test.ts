@@ -113,7 +113,7 @@ async function underFlow(disturb: (pace: Pace) => Promise<void>): Promise<void> 
   const since = performance.now();
   const missing = (one: Hosted): string[] => {
     const has = new Set(one.texts);
-    return [...acknowledged].filter((text) => !has.has(text));
+    return [...acknowledged].filter((text) => !has.has(text)).map((text) => placeOf(text, exact.flat(), one));
   };
   await expect.poll(() => wide.flatMap(missing), { timeout: 60_000 }).toEqual([]);
   await expect
@@ -134,6 +134,14 @@ async function underFlow(disturb: (pace: Pace) => Promise<void>): Promise<void> 
     expect(new Set(some.flatMap((one) => one.texts))).toEqual(acknowledged);
   }
   expect(nodes.flatMap((node) => node.epochs)).toEqual([]);
+}
+
+/** Where a message is that did not come, as far as the feeds of topics tell, and what came around it. */
+function placeOf(text: string, exact: readonly Hosted[], without: Hosted): string {
+  const seqs = exact.flatMap(({ offsets, texts }) => offsets[texts.indexOf(text)] ?? []);
+  const next = without.offsets.findIndex((offset) => offset > (seqs[0] ?? Infinity));
+  const around = without.offsets.slice(Math.max(0, next - 1), next + 1);
+  return `${text} is at ${seqs.join()}; ${around.join(' and ')} came; gaps ${JSON.stringify(without.gaps)}`;
 }
 
 function expectOnceInOrder({ gaps, offsets, texts }: Hosted, all?: ReadonlySet<string>): void {
