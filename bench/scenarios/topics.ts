@@ -1,5 +1,5 @@
 import { stateFaults } from './delivery.js';
-import { memoryEach, memoryReader, type MemoryUse } from './memory-of.js';
+import { memoryEach, memoryReader, type MemoryEach } from './memory-of.js';
 import { choice, settleOption, whole, wholes } from './options.js';
 import { defineScenario, type ScenarioContext } from './scenario.js';
 import type { ResultRow } from '../result/result.js';
@@ -44,7 +44,7 @@ async function measure(
   sockets: number,
   perSocket: number,
   settleSec: number,
-): Promise<{ each: MemoryUse; failures: string[] }> {
+): Promise<{ each: MemoryEach; failures: string[] }> {
   const servers = await serversOf(context, engine);
   const memory = memoryReader(context);
   const node = await context.startNode({
